@@ -1,0 +1,1 @@
+"""Ragstone: the retrieval layer of RAG services."""

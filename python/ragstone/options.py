@@ -1,0 +1,243 @@
+"""Every option of retrieving, ingesting and asking: frozen, validated where it is constructed, never in mid-request.
+
+An option whose stage is not in this version yet is refused with a clear error rather than ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
+
+from ragstone.errors import ConfigurationError, MetadataError
+from ragstone.metadata import MetadataValue, check_filter
+from ragstone.specifications import Specification
+from ragstone.validation import require_at_least, require_bool, require_finite, require_in_range
+
+__all__ = [
+    "ChatMessage",
+    "EnsembleOptions",
+    "Fusion",
+    "IngestionOptions",
+    "RagOptions",
+    "RetrievalOptions",
+]
+
+Fusion: TypeAlias = Literal["rrf", "relative"]
+
+ChatMessage: TypeAlias = Mapping[str, Any]
+"""A chat message as chat completions APIs take it: `{"role": …, "content": …}`."""
+
+_OVERFETCH: Final = 3
+_SMALLEST_WINDOW: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsembleOptions:
+    """How the arms of a hybrid search are weighed and fused.
+
+    Setting these at all, default values included, keeps a hybrid search on the client's side.
+
+    Attributes:
+        dense_weight: Weight of the dense arm; 0 leaves the arm out.
+        bm25_weight: Weight of the BM25 arm; 0 leaves the arm out.
+        sparse_weight: Weight of the learned sparse arm; 0 leaves the arm out.
+        k: The constant of reciprocal rank fusion, Σ weight / (k + rank).
+        window: How many candidates each arm fetches; `None` is max(50, 3 × top_k). `window=top_k` gives the depth of
+            systems that fuse pages.
+        fusion: `"rrf"`, or `"relative"`: each arm's scores min-max scaled within its window, weighted and summed, the
+            weights divided by their sum.
+
+    Raises:
+        ConfigurationError: A weight is negative, not finite, or all are 0; `k` or `window` is below 1.
+    """
+
+    dense_weight: float = 1.0
+    bm25_weight: float = 1.0
+    sparse_weight: float = 1.0
+    k: int = 60
+    window: int | None = None
+    fusion: Fusion = "rrf"
+
+    def __post_init__(self) -> None:
+        for name in ("dense_weight", "bm25_weight", "sparse_weight"):
+            if require_finite(name, getattr(self, name)) < 0:
+                raise ConfigurationError(f"{name} must be at least 0, not {getattr(self, name)!r}")
+        if not (self.dense_weight or self.bm25_weight or self.sparse_weight):
+            raise ConfigurationError("at least one of dense_weight, bm25_weight and sparse_weight must be above 0")
+        require_at_least("k", self.k, 1)
+        if self.window is not None:
+            require_at_least("window", self.window, 1)
+        if self.fusion not in ("rrf", "relative"):
+            raise ConfigurationError(f"fusion must be 'rrf' or 'relative', not {self.fusion!r}")
+
+    def depth(self, wanted: int) -> int:
+        """How many candidates each arm fetches so that `wanted` fused ones can be had."""
+        return self.window if self.window is not None else max(_SMALLEST_WINDOW, _OVERFETCH * wanted)
+
+
+# Options whose stage comes in a later version: name -> the values that mean "off", the default first.
+_LATER: Final[Mapping[str, tuple[object, ...]]] = {
+    "use_sparse_search": (None, False),
+    "use_adaptive_retrieval": (False,),
+    "use_crag": (False,),
+    "candidate_count": (None,),
+    "use_compression": (False,),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalOptions:
+    """What one call of `retrieve` wants. With no options: five chunks by dense similarity, no floor.
+
+    Attributes:
+        top_k: How many chunks come back at most, at least 1.
+        max_context_tokens: A budget in cl100k_base tokens; whole chunks are dropped, lowest-ranked first, until the rest
+            fits. `None` is no budget.
+        min_score: 0.0 is no threshold; any other value filters the dense arm by cosine (and the sparse arm by dot
+            product) before fusion, never BM25 hits or fused scores.
+        metadata_filter: Typed equalities that all must hold, in every arm, before the cut.
+        filter: Any specification, applied in process to the fused candidates.
+        use_hybrid_search: Fuse dense and keyword search.
+        use_sparse_search: `None` follows `use_hybrid_search`; False leaves the sparse arm out; True without hybrid has no
+            effect.
+        ensemble_options: Weights, depth and kind of the fusion.
+        use_lost_in_the_middle_reordering: Put the best chunks at both ends of the page.
+        use_redundancy_filter: Drop a chunk whose cosine to a better-ranked kept one reaches `redundancy_threshold`.
+        redundancy_threshold: In [-1, 1].
+        use_mmr: Order by maximal marginal relevance.
+        mmr_lambda: In [0, 1]; 1 is pure relevance.
+        mmr_candidate_count: How many candidates MMR chooses from; `None` is 3 × top_k.
+        use_hyde: Lets a configured HyDE generator take part.
+        use_multi_query: Lets a configured query expander take part.
+        use_parent_document: Lets configured parent documents replace their children.
+        use_reranking: Lets a configured reranker take part.
+        use_tag_retrieval: Lets a configured tag retrieval take part.
+        use_time_weighting: Lets a configured time weighting take part.
+        use_cache_embedding: Lets a configured embedding cache take part.
+        use_cache_result: Lets a configured result cache take part.
+        candidate_count: How many candidates the reranker sees; `None` is 3 × top_k. Comes with rerankers.
+        use_adaptive_retrieval: Comes in a later version.
+        use_crag: Comes in a later version.
+        crag_score_threshold: In [0, 1].
+        crag_fallback_mode: `"replace"` or `"append"`.
+        use_compression: Compress the page's chunks. Comes in a later version.
+
+    Raises:
+        ConfigurationError: A value is out of its range, or its stage is not in this version; names field, value, limit.
+        MetadataError: The filter holds a value that cannot be compared.
+    """
+
+    top_k: int = 5
+    max_context_tokens: int | None = None
+    min_score: float = 0.0
+    metadata_filter: Mapping[str, MetadataValue] | None = None
+    filter: Specification | None = None
+    use_hybrid_search: bool = False
+    use_sparse_search: bool | None = None
+    ensemble_options: EnsembleOptions | None = None
+    use_lost_in_the_middle_reordering: bool = False
+    use_redundancy_filter: bool = False
+    redundancy_threshold: float = 0.95
+    use_mmr: bool = False
+    mmr_lambda: float = 0.5
+    mmr_candidate_count: int | None = None
+    use_hyde: bool = True
+    use_multi_query: bool = True
+    use_parent_document: bool = True
+    use_reranking: bool = True
+    use_tag_retrieval: bool = True
+    use_time_weighting: bool = True
+    use_cache_embedding: bool = True
+    use_cache_result: bool = True
+    candidate_count: int | None = None
+    use_adaptive_retrieval: bool = False
+    use_crag: bool = False
+    crag_score_threshold: float = 0.5
+    crag_fallback_mode: Literal["replace", "append"] = "replace"
+    use_compression: bool = False
+
+    _later: ClassVar[Mapping[str, tuple[object, ...]]] = _LATER
+
+    def __post_init__(self) -> None:
+        require_at_least("top_k", self.top_k, 1)
+        for name in ("max_context_tokens", "mmr_candidate_count", "candidate_count"):
+            if getattr(self, name) is not None:
+                require_at_least(name, getattr(self, name), 1)
+        require_finite("min_score", self.min_score)
+        require_in_range("redundancy_threshold", self.redundancy_threshold, -1.0, 1.0)
+        require_in_range("mmr_lambda", self.mmr_lambda, 0.0, 1.0)
+        require_in_range("crag_score_threshold", self.crag_score_threshold, 0.0, 1.0)
+        if self.crag_fallback_mode not in ("replace", "append"):
+            raise ConfigurationError(f"crag_fallback_mode must be 'replace' or 'append', not {self.crag_fallback_mode!r}")
+        for option in fields(self):
+            if option.name.startswith("use_") and not (
+                option.name == "use_sparse_search" and self.use_sparse_search is None
+            ):
+                require_bool(option.name, getattr(self, option.name))
+        if self.filter is not None and not callable(self.filter):
+            raise ConfigurationError(f"filter must be a specification (a callable), not {self.filter!r}")
+        if self.metadata_filter is not None and not isinstance(self.metadata_filter, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise MetadataError(f"metadata_filter must be a mapping of key to value, not {self.metadata_filter!r}")
+        object.__setattr__(self, "metadata_filter", check_filter(cast("Mapping[str, object]", self.metadata_filter)))
+        for name, off in self._later.items():
+            if getattr(self, name) not in off:
+                raise ConfigurationError(
+                    f"{name}={getattr(self, name)!r} asks for a stage that this version does not have yet: "
+                    f"leave it at {off[0]!r}"
+                )
+
+    @property
+    def mmr_pool(self) -> int:
+        """How many candidates MMR chooses from."""
+        return max(self.top_k, self.mmr_candidate_count or _OVERFETCH * self.top_k)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RagOptions(RetrievalOptions):
+    """Everything of `RetrievalOptions`, and how the answer is asked for.
+
+    The fields below belong to asking, which this version does not have yet: each is refused unless left at its default.
+
+    Attributes:
+        system_prompt: Replaces the default system prompt whole.
+        temperature: Sampling temperature; `None` is the model's own.
+        conversation_history: Earlier messages.
+        send_sources_as_tool_result: Send the sources as a tool's result rather than in the user's message.
+    """
+
+    system_prompt: str | None = None
+    temperature: float | None = None
+    conversation_history: Sequence[ChatMessage] = field(default=())
+    send_sources_as_tool_result: bool = False
+
+    _later: ClassVar[Mapping[str, tuple[object, ...]]] = {
+        **_LATER,
+        "system_prompt": (None,),
+        "temperature": (None,),
+        "conversation_history": ((), []),
+        "send_sources_as_tool_result": (False,),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestionOptions:
+    """How documents are taken in.
+
+    Attributes:
+        overwrite: Replace a document whose id is already stored, every trace of it; False refuses such a document.
+        skip_unchanged: Do nothing for a document whose content, tags and settings equal what is stored.
+        concurrency: How many documents of a batch are worked on at once, at least 1.
+
+    Raises:
+        ConfigurationError: `concurrency` is below 1, or a switch is not a bool.
+    """
+
+    overwrite: bool = True
+    skip_unchanged: bool = True
+    concurrency: int = 4
+
+    def __post_init__(self) -> None:
+        require_bool("overwrite", self.overwrite)
+        require_bool("skip_unchanged", self.skip_unchanged)
+        require_at_least("concurrency", self.concurrency, 1)

@@ -1,0 +1,7 @@
+//! To be written.
+
+use pyo3::prelude::*;
+
+pub(crate) fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Ok(())
+}
