@@ -13,8 +13,8 @@ pub enum Error {
         /// What it must be.
         limit: &'static str,
     },
-    /// A vector of another length than the index holds.
-    #[error("{subject} has {actual} dimensions, the index holds vectors of {expected}")]
+    /// A vector of another length than those it is held against.
+    #[error("{subject} has {actual} dimensions instead of {expected}")]
     Dimension {
         /// Which vector: the query, or the chunk.
         subject: String,
