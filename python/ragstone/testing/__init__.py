@@ -1,1 +1,9 @@
-"""To be written."""
+"""For tests of code that uses Ragstone, and of parts that plug into it.
+
+`ragstone.testing.fakes` holds embedders that need no model; `ragstone.testing.store_contract` is the suite that every
+vector store passes (it needs pytest, pytest-asyncio and hypothesis, which only that module imports).
+"""
+
+from ragstone.testing.fakes import EmbedRequest, FailingEmbedder, HangingEmbedder, HashEmbedder
+
+__all__ = ["EmbedRequest", "FailingEmbedder", "HangingEmbedder", "HashEmbedder"]

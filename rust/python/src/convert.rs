@@ -2,11 +2,14 @@
 
 use std::convert::Infallible;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyDateTime, PyDict, PyFloat, PyInt, PyString};
-use ragstone_core::DocumentId;
 use ragstone_core::filter::{Metadata, Value};
+use ragstone_core::{ChunkKey, DocumentId, Error};
+
+use crate::error::raised;
 
 /// A document id as Python hands it over and gets it back: a string or an integer.
 pub(crate) struct PyDocumentId(pub(crate) DocumentId);
@@ -16,12 +19,15 @@ impl<'py> FromPyObject<'_, 'py> for PyDocumentId {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(text) = value.cast::<PyString>() {
-            return Ok(Self(text.to_str()?.into()));
+            let text = text.to_str().map_err(|_| invalid(&value, "is not valid Unicode (a lone surrogate)"))?;
+            return Ok(Self(text.into()));
         }
         if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
-            return Ok(Self(DocumentId::Int(value.extract()?)));
+            let number = value.extract().map_err(|_| invalid(&value, "is beyond 64 bits: use a string"))?;
+            return Ok(Self(DocumentId::Int(number)));
         }
-        Err(PyTypeError::new_err(format!("a document id must be a string or an integer, not {}", value.get_type().name()?)))
+        let kind = value.get_type().name()?;
+        Err(PyTypeError::new_err(format!("a document id must be a string or an integer, not {kind}")))
     }
 }
 
@@ -38,9 +44,75 @@ impl<'py> IntoPyObject<'py> for PyDocumentId {
     }
 }
 
+fn invalid(id: &Bound<'_, PyAny>, fault: &str) -> PyErr {
+    raised(id.py(), &Error::Input(format!("document id {id:?} {fault}")))
+}
+
+/// A text as Python hands it over, read where it lies.
+pub(crate) struct PyText(PyBackedStr);
+
+impl PyText {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromPyObject<'_, '_> for PyText {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        value.extract().map(Self).map_err(|error| {
+            let py = value.py();
+            match error.value(py).getattr("start").and_then(|start| start.extract::<usize>()) {
+                Ok(start) if error.is_instance_of::<PyUnicodeEncodeError>(py) => {
+                    let message =
+                        format!("a text holds half of a surrogate pair at position {start}: replace it first");
+                    raised(py, &Error::Input(message))
+                }
+                _ => error,
+            }
+        })
+    }
+}
+
+/// A chunk's place in its document as Python hands it over.
+pub(crate) fn chunk_index(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let number: i64 = value.extract()?;
+    u32::try_from(number).map_err(|_| {
+        let message = format!("chunk_index must be between 0 and {}, not {number}", u32::MAX);
+        raised(value.py(), &Error::Input(message))
+    })
+}
+
+/// The places of a document's chunks, from any iterable.
+pub(crate) fn chunk_indices(values: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+    values.try_iter()?.map(|value| chunk_index(&value?)).collect()
+}
+
+/// The keys of chunks from two iterables of one length. An id object that repeats is read once.
+pub(crate) fn chunk_keys(document_ids: &Bound<'_, PyAny>, indices: &Bound<'_, PyAny>) -> PyResult<Vec<ChunkKey>> {
+    let indices = chunk_indices(indices)?;
+    let mut ids = Vec::with_capacity(indices.len());
+    let mut last: Option<Bound<'_, PyAny>> = None;
+    for value in document_ids.try_iter()? {
+        let value = value?;
+        match (&last, ids.last()) {
+            (Some(last), Some(id)) if last.is(&value) => ids.push(DocumentId::clone(id)),
+            _ => ids.push(value.extract::<PyDocumentId>()?.0),
+        }
+        last = Some(value);
+    }
+    if ids.len() != indices.len() {
+        let message =
+            format!("{} document ids and {} chunk indices: give one of each a chunk", ids.len(), indices.len());
+        return Err(raised(document_ids.py(), &Error::Input(message)));
+    }
+    Ok(ids.into_iter().zip(indices).map(|(document_id, chunk_index)| ChunkKey { document_id, chunk_index }).collect())
+}
+
 /// Metadata from a dict that `ragstone.metadata` has validated: str, int, float, bool, datetime in UTC.
 pub(crate) fn metadata(values: &Bound<'_, PyDict>) -> PyResult<Metadata> {
-    values.iter().map(|(key, value)| Ok((key.extract::<String>()?.into_boxed_str(), self::value(&value)?))).collect()
+    values.iter().map(|(key, value)| Ok((key.extract::<PyText>()?.as_str().into(), self::value(&value)?))).collect()
 }
 
 /// Metadata where there is some.
@@ -52,8 +124,8 @@ fn value(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(Value::Bool(flag.is_true()));
     }
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Value::Text(text.to_str()?.into()));
+    if value.is_instance_of::<PyString>() {
+        return Ok(Value::Text(value.extract::<PyText>()?.as_str().into()));
     }
     if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyFloat>() {
         return Ok(Value::Number(value.extract()?));

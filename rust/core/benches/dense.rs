@@ -1,0 +1,59 @@
+//! Vector search: one query, a batch and a filtered query over collections that grow tenfold, 384 dimensions.
+//!
+//! `cargo bench -p ragstone-core --bench dense`. The throughput of one query is the bytes of the vectors over the time of
+//! a scan. `RAYON_NUM_THREADS=1` keeps to one thread.
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use ragstone_core::ChunkKey;
+use ragstone_core::dense::{Rows, Search, VectorIndex};
+use ragstone_core::filter::{Metadata, Value};
+
+const DIMENSIONS: usize = 384;
+const BATCH: usize = 32;
+
+fn noise(count: usize) -> Vec<f32> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1_u32 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn built(chunks: usize) -> VectorIndex {
+    let index = VectorIndex::default();
+    let values = noise(chunks * DIMENSIONS);
+    let keys = (0..chunks).map(|n| ChunkKey::new("document", n as u32)).collect();
+    let metadata: Vec<Metadata> = (0..chunks).map(|n| vec![("tenth".into(), Value::Bool(n % 10 == 0))]).collect();
+    let stored = Rows::new(&values, DIMENSIONS).and_then(|rows| index.upsert(keys, rows, Some(&metadata)));
+    assert_eq!(stored.map(|handles| handles.len()), Ok(chunks));
+    index
+}
+
+fn searches(c: &mut Criterion) {
+    let queries = noise(BATCH * DIMENSIONS);
+    let mut group = c.benchmark_group("dense");
+    group.sample_size(20);
+    for chunks in [1_000, 10_000, 100_000] {
+        let index = built(chunks);
+        group.throughput(Throughput::Bytes((chunks * DIMENSIONS * size_of::<f32>()) as u64));
+        group.bench_function(BenchmarkId::new("one query", chunks), |b| {
+            b.iter(|| black_box(index.search(&queries[..DIMENSIONS], &Search::best(10))));
+        });
+        group.throughput(Throughput::Elements(BATCH as u64));
+        group.bench_function(BenchmarkId::new("batch of 32", chunks), |b| {
+            b.iter(|| black_box(Rows::new(&queries, DIMENSIONS).and_then(|q| index.search_many(q, &Search::best(10)))));
+        });
+        let filtered = Search { filter: vec![("tenth".into(), Value::Bool(true))], ..Search::best(10) };
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(BenchmarkId::new("filter of a tenth", chunks), |b| {
+            b.iter(|| black_box(index.search(&queries[..DIMENSIONS], &filtered)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, searches);
+criterion_main!(benches);

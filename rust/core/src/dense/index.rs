@@ -1,0 +1,259 @@
+//! The index that callers see: many readers or one writer, and every write as a whole or not at all.
+
+use std::borrow::Cow;
+
+use parking_lot::RwLock;
+
+use super::chunks::Chunks;
+use super::scan::Scan;
+use super::unit::{Query, Rows, norm, unit};
+use crate::error::{Error, Result};
+use crate::filter::Metadata;
+use crate::key::{ChunkKey, DocumentId};
+
+/// A chunk that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// Which chunk.
+    pub key: ChunkKey,
+    /// Its cosine similarity to the query, in [-1, 1].
+    pub score: f64,
+    /// Which version of the chunk: the number that its insertion returned.
+    pub handle: u64,
+}
+
+/// What a search asks for.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// At most this many hits a query.
+    pub top_k: usize,
+    /// The least cosine of a hit; 0 is no threshold, so that chunks of negative cosine are hits too.
+    pub min_score: f64,
+    /// Every entry must equal the chunk's metadata; empty for no filter.
+    pub filter: Metadata,
+}
+
+impl Search {
+    /// The best `top_k` without threshold or filter.
+    pub fn best(top_k: usize) -> Self {
+        Self { top_k, min_score: 0.0, filter: Metadata::new() }
+    }
+
+    fn floor(&self) -> Result<f64> {
+        if !self.min_score.is_finite() {
+            let value = self.min_score.to_string();
+            return Err(Error::Parameter { field: "min_score", value, limit: "a finite number" });
+        }
+        Ok(if self.min_score == 0.0 { f64::NEG_INFINITY } else { self.min_score })
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    chunks: Chunks,
+    dimensions: Option<usize>,
+    /// The handle of the next chunk; never goes back, so that a handle means one version of a chunk for ever.
+    next_handle: u64,
+}
+
+impl State {
+    /// Fails unless these vectors have the dimensions of those here.
+    fn check_dimensions(&self, vectors: Rows<'_>, subject: impl FnOnce() -> String) -> Result<()> {
+        let actual = vectors.dimensions();
+        match self.dimensions {
+            Some(expected) if expected != actual && !vectors.is_empty() => {
+                Err(Error::Dimension { subject: subject(), expected, actual })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails unless there is room for as many vectors.
+    fn check_room(&self, vectors: Rows<'_>) -> Result<()> {
+        if self.chunks.slots() + vectors.len() > u32::MAX as usize {
+            return Err(Error::Input(format!("an index holds at most {} chunks: divide the collection", u32::MAX)));
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, batch: Batch<'_>) -> Vec<u64> {
+        if !batch.vectors.is_empty() {
+            self.dimensions = Some(batch.vectors.dimensions());
+        }
+        let first = self.next_handle;
+        let none = Metadata::new();
+        let mut metadata = batch.metadata.unwrap_or_default().iter();
+        for ((key, vector), norm) in batch.keys.into_iter().zip(batch.vectors.iter()).zip(batch.norms) {
+            let metadata = metadata.next().unwrap_or(&none);
+            self.chunks.put(key, unit(vector, norm), metadata, self.next_handle);
+            self.next_handle += 1;
+        }
+        self.compact_if_sparse();
+        (first..self.next_handle).collect()
+    }
+
+    fn compact_if_sparse(&mut self) {
+        if let Some(dimensions) = self.dimensions {
+            self.chunks.compact_if_sparse(dimensions);
+        }
+    }
+}
+
+/// Chunks that have been checked and can be stored.
+struct Batch<'a> {
+    keys: Vec<ChunkKey>,
+    vectors: Rows<'a>,
+    norms: Vec<f64>,
+    metadata: Option<&'a [Metadata]>,
+}
+
+impl<'a> Batch<'a> {
+    fn checked(keys: Vec<ChunkKey>, vectors: Rows<'a>, metadata: Option<&'a [Metadata]>) -> Result<Self> {
+        let (chunks, rows) = (keys.len(), vectors.len());
+        if chunks != rows {
+            return Err(Error::Input(format!("{chunks} chunks and {rows} vectors: there must be one vector a chunk")));
+        }
+        if let Some(entries) = metadata.map(<[_]>::len).filter(|&entries| entries != chunks) {
+            return Err(Error::Input(format!("{chunks} chunks and metadata for {entries}: give one entry a chunk")));
+        }
+        let norms = keys.iter().zip(vectors.iter()).map(|(key, vector)| norm(vector, || key.to_string()));
+        let norms = norms.collect::<Result<_>>()?;
+        Ok(Self { keys, vectors, norms, metadata })
+    }
+
+    fn subject(&self) -> String {
+        self.keys.first().map_or_else(|| "the batch".into(), ChunkKey::to_string)
+    }
+}
+
+/// A live index of vectors: exact cosine top-k.
+///
+/// Every method may be called from many threads at once. A write is seen as a whole or not at all.
+#[derive(Debug, Default)]
+pub struct VectorIndex {
+    dimensions: Option<usize>,
+    state: RwLock<State>,
+}
+
+impl VectorIndex {
+    /// An empty index; without `dimensions`, the first vectors decide them.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when `dimensions` is 0.
+    pub fn new(dimensions: Option<usize>) -> Result<Self> {
+        if dimensions == Some(0) {
+            return Err(Error::Parameter { field: "dimensions", value: "0".into(), limit: "at least 1" });
+        }
+        Ok(Self { dimensions, state: RwLock::new(State { dimensions, ..State::default() }) })
+    }
+
+    /// Insert chunks, or replace those of the same key, and return the handle of each; of two of one key the later stays.
+    ///
+    /// `metadata`, if any, has an entry for every chunk.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`], [`Error::Vector`] or [`Error::Input`], each before anything is stored.
+    pub fn upsert(&self, keys: Vec<ChunkKey>, vectors: Rows<'_>, metadata: Option<&[Metadata]>) -> Result<Vec<u64>> {
+        self.write(keys, vectors, metadata, |_| ())
+    }
+
+    /// Put these chunks in the place of all that the document has, in one step, and return their handles.
+    ///
+    /// # Errors
+    /// As [`Self::upsert`]; the document is then as it was.
+    pub fn replace_document(
+        &self,
+        document_id: &DocumentId,
+        chunk_indices: &[u32],
+        vectors: Rows<'_>,
+        metadata: Option<&[Metadata]>,
+    ) -> Result<Vec<u64>> {
+        let keys = chunk_indices.iter().map(|&index| ChunkKey::new(document_id.clone(), index)).collect();
+        self.write(keys, vectors, metadata, |chunks| {
+            chunks.remove(document_id);
+        })
+    }
+
+    /// Remove a document and return how many chunks it had.
+    pub fn remove(&self, document_id: &DocumentId) -> usize {
+        let mut state = self.state.write();
+        let removed = state.chunks.remove(document_id);
+        state.compact_if_sparse();
+        removed
+    }
+
+    /// The chunks nearest to `query`, best first.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] or [`Error::Vector`] for the query, [`Error::Parameter`] for a threshold that is not finite.
+    pub fn search(&self, query: &[f32], search: &Search) -> Result<Vec<Hit>> {
+        Ok(self.search_many(Rows::new(query, query.len())?, search)?.pop().unwrap_or_default())
+    }
+
+    /// As [`Self::search`] for each of many queries, all against the same state; faster than one at a time.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub fn search_many(&self, queries: Rows<'_>, search: &Search) -> Result<Vec<Vec<Hit>>> {
+        let floor = search.floor()?;
+        let subject = |number| if queries.len() == 1 { "the query".to_owned() } else { format!("query {number}") };
+        let prepared: Vec<Query> =
+            queries.iter().enumerate().map(|(n, query)| Query::new(query, || subject(n))).collect::<Result<_>>()?;
+        let state = self.state.read();
+        state.check_dimensions(queries, || subject(0))?;
+        let chunks = &state.chunks;
+        let eligible = chunks.eligible(&search.filter).map_or_else(|| Cow::Borrowed(chunks.alive()), Cow::Owned);
+        let top_k = search.top_k.min(eligible.len() as usize);
+        let scan = Scan { chunks, eligible: &eligible, queries: &prepared, top_k, floor };
+        let hit = |(slot, score)| Hit { key: chunks.key(slot).clone(), score, handle: chunks.handle(slot) };
+        Ok(scan.run(queries.dimensions()).into_iter().map(|page| page.into_iter().map(hit).collect()).collect())
+    }
+
+    /// The stored unit vectors of the chunks that are there, one after the other, and which of the keys these are.
+    pub fn vectors(&self, keys: &[ChunkKey]) -> (Vec<f32>, Vec<bool>) {
+        let state = self.state.read();
+        let slots: Vec<Option<u32>> = keys.iter().map(|key| state.chunks.find(key)).collect();
+        let dimensions = state.dimensions.unwrap_or_default();
+        let mut values = Vec::with_capacity(slots.iter().flatten().count() * dimensions);
+        for &slot in slots.iter().flatten() {
+            values.extend_from_slice(state.chunks.row(slot, dimensions));
+        }
+        (values, slots.iter().map(Option::is_some).collect())
+    }
+
+    /// Remove everything, dimensions that the first vectors decided included.
+    pub fn clear(&self) {
+        let mut state = self.state.write();
+        *state = State { dimensions: self.dimensions, next_handle: state.next_handle, ..State::default() };
+    }
+
+    /// How many chunks there are.
+    pub fn len(&self) -> usize {
+        self.state.read().chunks.len()
+    }
+
+    /// Whether there is no chunk.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The length of the vectors, once it is known.
+    pub fn dimensions(&self) -> Option<usize> {
+        self.state.read().dimensions
+    }
+
+    fn write(
+        &self,
+        keys: Vec<ChunkKey>,
+        vectors: Rows<'_>,
+        metadata: Option<&[Metadata]>,
+        before: impl FnOnce(&mut Chunks),
+    ) -> Result<Vec<u64>> {
+        let batch = Batch::checked(keys, vectors, metadata)?;
+        let mut state = self.state.write();
+        state.check_dimensions(vectors, || batch.subject())?;
+        state.check_room(vectors)?;
+        before(&mut state.chunks);
+        Ok(state.put(batch))
+    }
+}

@@ -1,0 +1,54 @@
+//! The threads for work that is worth dividing: a private pool, built at first use, that survives `fork`.
+//!
+//! The threads of a pool exist only in the process that started them: a child made by `fork` inherits the pool's memory
+//! without its threads and would wait for ever. So the pool is kept by process id, and a child builds its own. The pool
+//! of a parent is never dropped in a child, for dropping waits for the threads as well.
+
+use std::process;
+use std::sync::OnceLock;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// One process's pool, and behind it the one of a forked child: entries are added, never changed.
+struct Entry {
+    process: u32,
+    pool: Option<ThreadPool>,
+    next: OnceLock<Box<Entry>>,
+}
+
+static FIRST: OnceLock<Box<Entry>> = OnceLock::new();
+
+/// This process's threads, as many as there are cores or as `RAYON_NUM_THREADS` says.
+///
+/// `None` where there is one core only or where the system refuses threads: do the work in the calling thread then.
+/// Nothing that runs in the pool may take a lock that its caller holds for writing.
+pub fn threads() -> Option<&'static ThreadPool> {
+    let process = process::id();
+    let mut place = &FIRST;
+    loop {
+        match place.get() {
+            Some(entry) if entry.process == process => return entry.pool.as_ref(),
+            Some(entry) => place = &entry.next,
+            // Built before it is set, so that a fork meanwhile finds the place empty rather than half initialised. Where
+            // another thread was faster its pool is the one.
+            None => drop(place.set(Box::new(Entry { process, pool: build(), next: OnceLock::new() }))),
+        }
+    }
+}
+
+fn build() -> Option<ThreadPool> {
+    let pool = ThreadPoolBuilder::new().thread_name(|number| format!("ragstone-{number}")).build().ok()?;
+    (pool.current_num_threads() > 1).then_some(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pool_a_process() {
+        let (first, second) = (threads(), threads());
+        assert_eq!(first.map(std::ptr::from_ref), second.map(std::ptr::from_ref));
+        assert_eq!(first.map_or(7, |pool| pool.install(|| 3 + 4)), 7);
+    }
+}

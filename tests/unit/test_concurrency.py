@@ -1,0 +1,45 @@
+"""Work that is moved off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+
+import pytest
+
+from ragstone.concurrency import offload
+
+CALLER = contextvars.ContextVar("CALLER", default="nobody")
+
+
+async def test_results_errors_arguments_and_context_come_through():
+    def work(number: int, *, word: str) -> tuple[str, str, bool]:
+        return word * number, CALLER.get(), threading.current_thread() is threading.main_thread()
+
+    CALLER.set("test")
+    assert await offload(work, 2, word="ab") == ("abab", "test", False)
+    with pytest.raises(ZeroDivisionError):
+        await offload(divmod, 1, 0)
+
+
+@pytest.mark.row("L4")
+async def test_a_cancelled_caller_does_not_wait_and_the_work_ends_whole():
+    started, proceed, finished = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        assert proceed.wait(30)
+        finished.set()
+
+    task = asyncio.create_task(offload(work))
+    await asyncio.to_thread(started.wait)
+    before = time.perf_counter()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.perf_counter() - before < 10
+    assert not finished.is_set()
+    proceed.set()
+    assert await asyncio.to_thread(finished.wait, 30)
