@@ -1,1 +1,7 @@
-"""To be written."""
+"""Embedding models: in the process with ONNX Runtime, or behind any OpenAI-compatible service."""
+
+from ragstone.encoders.checked import embed_checked
+from ragstone.encoders.onnx import OnnxEmbedder
+from ragstone.encoders.openai import EmbeddingUsage, OpenAIEmbedder
+
+__all__ = ["EmbeddingUsage", "OnnxEmbedder", "OpenAIEmbedder", "embed_checked"]
