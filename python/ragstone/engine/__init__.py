@@ -1,1 +1,1 @@
-"""To be written."""
+"""The typed face of the compiled core: text, lexical and vector search, ranking, tokens; each module usable alone."""

@@ -6,6 +6,7 @@ pub mod error;
 pub mod filter;
 pub mod key;
 pub mod lexical;
+pub mod pool;
 pub mod rank;
 pub mod text;
 pub mod tokens;

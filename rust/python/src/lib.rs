@@ -1,5 +1,8 @@
 //! Module `ragstone._core`: a table of contents. The typed face of all this is `python/ragstone/engine`.
 
+// PyO3 extracts arguments to values.
+#![allow(clippy::needless_pass_by_value)]
+
 mod convert;
 mod dense;
 mod error;

@@ -35,13 +35,14 @@ impl Columns {
 
     /// Renumber after a compaction: `moved[slot]` is the new slot, `None` where it is gone.
     pub fn renumber(&mut self, moved: &[Option<u32>]) {
-        for column in self.by_key.values_mut() {
-            for slots in column.values_mut() {
-                *slots = slots.iter().filter_map(|slot| moved.get(slot as usize).copied().flatten()).collect();
-            }
-            column.retain(|_, slots| !slots.is_empty());
-        }
-        self.by_key.retain(|_, column| !column.is_empty());
+        let new_slot = |slot: u32| moved.get(slot as usize).copied().flatten();
+        self.by_key.retain(|_, column| {
+            column.retain(|_, slots| {
+                *slots = slots.iter().filter_map(new_slot).collect();
+                !slots.is_empty()
+            });
+            !column.is_empty()
+        });
     }
 
     /// Forget everything.
@@ -69,8 +70,9 @@ mod tests {
         columns.insert(1, &metadata(&[("flag", Value::Number(1.0))]));
         columns.insert(2, &metadata(&[("flag", Value::Text("true".into()))]));
         columns.insert(3, &metadata(&[("flag", Value::Instant(1))]));
-        for (slot, value) in
-            [Value::Bool(true), Value::Number(1.0), Value::Text("true".into()), Value::Instant(1)].into_iter().enumerate()
+        for (slot, value) in [Value::Bool(true), Value::Number(1.0), Value::Text("true".into()), Value::Instant(1)]
+            .into_iter()
+            .enumerate()
         {
             let found = columns.eligible(&metadata(&[("flag", value)]));
             assert_eq!(found.map(|slots| slots.iter().collect::<Vec<_>>()), Some(vec![slot as u32]));
