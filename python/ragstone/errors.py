@@ -129,7 +129,15 @@ class DocumentExistsError(IngestionError):
 
 
 class EmbeddingError(RagError):
-    """An embedding model failed, or answered with a wrong count, a wrong dimension or NaN."""
+    """An embedding model failed, or answered with a wrong count, a wrong dimension or NaN.
+
+    Attributes:
+        text_index: Which of the texts is to blame, counted from 0; `None` where no single one is.
+    """
+
+    def __init__(self, message: str, *, text_index: int | None = None) -> None:
+        super().__init__(message)
+        self.text_index = text_index
 
 
 class StoreError(RagError):

@@ -171,14 +171,12 @@ def metadata_from_json(text: str) -> dict[str, MetadataValue]:
         MetadataError: The text is not such an encoding.
     """
     try:
-        plain = json.loads(text)
-        if not isinstance(plain, dict):
-            raise TypeError("not a JSON object")
-        entries = cast("dict[str, object]", plain)
-        restored = {
-            k: datetime.fromisoformat(str(cast("dict[str, object]", v)["$date"])) if isinstance(v, dict) else v
-            for k, v in entries.items()
-        }
-    except (ValueError, KeyError, TypeError) as error:
+        entries = cast("Mapping[str, object]", json.loads(text))
+        restored = {key: _from_plain(value) for key, value in entries.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MetadataError(f"stored metadata cannot be read: {error}") from error
     return check_metadata(restored)
+
+
+def _from_plain(value: object) -> object:
+    return datetime.fromisoformat(cast("Mapping[str, str]", value)["$date"]) if isinstance(value, dict) else value

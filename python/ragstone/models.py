@@ -22,14 +22,16 @@ __all__ = [
     "EmbeddedChunk",
     "Evidence",
     "IngestionProgress",
+    "IngestionReport",
     "IngestionResult",
     "IngestionStatus",
     "MmrEvidence",
-    "ParsedDocument",
     "PageSpan",
+    "ParsedDocument",
     "ScoreScale",
     "SearchOptions",
     "SearchResult",
+    "StoredDocument",
     "TextChunk",
     "TokenEvidence",
     "TwinEvidence",
@@ -95,6 +97,8 @@ class DocumentMetadata:
     def __post_init__(self) -> None:
         if not isinstance(self.document_id, str) or not self.document_id:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInputError(f"document_id must be a non-empty string, not {self.document_id!r}")
+        if any("\ud800" <= character <= "\udfff" for character in self.document_id):
+            raise InvalidInputError(f"document_id {self.document_id!r} is not valid Unicode text: choose another")
         object.__setattr__(self, "tags", check_tags(self.tags))
         for name in ("created_at", "updated_at"):
             value: datetime | None = getattr(self, name)
@@ -136,7 +140,8 @@ class ParsedDocument:
 
     Attributes:
         text: The whole text; every offset in Ragstone refers to it, in Unicode code points.
-        sections: In order, not overlapping; text outside of them (such as the heading lines) is not chunked on its own.
+        sections: In order, not overlapping, each beginning with its heading; text outside of them (front matter, a
+            heading with nothing under it but deeper headings) is not chunked.
         pages: For paginated sources, in order; else empty.
     """
 
@@ -185,6 +190,25 @@ class EmbeddedChunk:
 
     chunk: TextChunk
     embedding: Vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDocument:
+    """A document as it is committed: the unit that a journal keeps and an index is rebuilt from.
+
+    Attributes:
+        document_id: Its identity.
+        fingerprint: SHA-256 (hex) of the content and of everything that shaped the chunks and vectors.
+        source: The file it came from, where there is one.
+        chunks: In order of `chunk_index`, at least one.
+        vectors: Shape (len(chunks), dimensions), row i for chunk i; `None` where there is no embedder.
+    """
+
+    document_id: str
+    fingerprint: str
+    source: str | None
+    chunks: tuple[TextChunk, ...]
+    vectors: Vectors | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +314,7 @@ class IngestionResult:
     """What `ingest` did with one document.
 
     Attributes:
-        chunks_stored: How many chunks are stored under the document now; 0 when it failed.
+        chunks_stored: How many chunks this call stored; 0 when it failed or found the document unchanged.
         error: Why it failed, one line; only in the results of ingesting many.
         source: The file it came from, where there is one.
     """
@@ -317,3 +341,24 @@ class IngestionProgress:
     documents_total: int | None
     chunks_stored: int
     result: IngestionResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestionReport:
+    """What became of many documents.
+
+    Attributes:
+        stored: Documents stored, new and replaced ones.
+        unchanged: Documents that were stored already and had not changed.
+        failed: Documents of which nothing new was stored; each is in `failures`.
+        skipped: Files met while listing a directory or a pattern that no configured parser reads.
+        chunks_stored: Chunks of the documents that this run stored.
+        failures: One result a failed document, in the order in which they failed, `error` saying why in one line.
+    """
+
+    stored: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    skipped: int = 0
+    chunks_stored: int = 0
+    failures: tuple[IngestionResult, ...] = ()

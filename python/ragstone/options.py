@@ -92,15 +92,15 @@ class RetrievalOptions:
 
     Attributes:
         top_k: How many chunks come back at most, at least 1.
-        max_context_tokens: A budget in cl100k_base tokens; whole chunks are dropped, lowest-ranked first, until the rest
-            fits. `None` is no budget.
+        max_context_tokens: A budget in cl100k_base tokens; whole chunks are dropped, lowest-ranked first, until the
+            rest fits. `None` is no budget.
         min_score: 0.0 is no threshold; any other value filters the dense arm by cosine (and the sparse arm by dot
             product) before fusion, never BM25 hits or fused scores.
         metadata_filter: Typed equalities that all must hold, in every arm, before the cut.
         filter: Any specification, applied in process to the fused candidates.
         use_hybrid_search: Fuse dense and keyword search.
-        use_sparse_search: `None` follows `use_hybrid_search`; False leaves the sparse arm out; True without hybrid has no
-            effect.
+        use_sparse_search: `None` follows `use_hybrid_search`; False leaves the sparse arm out. The arm comes in a later
+            version.
         ensemble_options: Weights, depth and kind of the fusion.
         use_lost_in_the_middle_reordering: Put the best chunks at both ends of the page.
         use_redundancy_filter: Drop a chunk whose cosine to a better-ranked kept one reaches `redundancy_threshold`.
@@ -169,7 +169,9 @@ class RetrievalOptions:
         require_in_range("mmr_lambda", self.mmr_lambda, 0.0, 1.0)
         require_in_range("crag_score_threshold", self.crag_score_threshold, 0.0, 1.0)
         if self.crag_fallback_mode not in ("replace", "append"):
-            raise ConfigurationError(f"crag_fallback_mode must be 'replace' or 'append', not {self.crag_fallback_mode!r}")
+            raise ConfigurationError(
+                f"crag_fallback_mode must be 'replace' or 'append', not {self.crag_fallback_mode!r}"
+            )
         for option in fields(self):
             if option.name.startswith("use_") and not (
                 option.name == "use_sparse_search" and self.use_sparse_search is None

@@ -18,6 +18,7 @@ from ragstone.models import (
     ScoreScale,
     SearchOptions,
     SearchResult,
+    StoredDocument,
     TextChunk,
     Vector,
     Vectors,
@@ -26,6 +27,7 @@ from ragstone.models import (
 __all__ = [
     "ChunkingStrategy",
     "CollectionManageable",
+    "DocumentJournal",
     "DocumentParser",
     "DocumentReplaceable",
     "Embedder",
@@ -36,6 +38,8 @@ __all__ = [
     "NativeOnly",
     "ProgressCallback",
     "ScoreScaleAware",
+    "StoreDecorator",
+    "TextDocumentParser",
     "TokenCounter",
     "VectorStore",
 ]
@@ -133,6 +137,16 @@ class NativeOnly(Protocol):
 
 
 @runtime_checkable
+class StoreDecorator(Protocol):
+    """A store that wraps another one, and says so: lets a retriever notice a capability that the wrapper hides."""
+
+    @property
+    def inner(self) -> VectorStore:
+        """The store inside."""
+        ...
+
+
+@runtime_checkable
 class ScoreScaleAware(Protocol):
     """A store whose `search` scores are not similarities."""
 
@@ -191,8 +205,34 @@ class KeywordIndex(Protocol):
 
 
 @runtime_checkable
+class DocumentJournal(Protocol):
+    """Keeps committed documents beyond the process. Each method is one transaction, called in a worker thread."""
+
+    def fingerprint(self, document_id: str) -> str | None:
+        """Return the fingerprint of the stored document, `None` where there is none."""
+        ...
+
+    def put(self, document: StoredDocument) -> None:
+        """Store a document in place of every trace of an earlier one with its id.
+
+        Raises:
+            PersistenceError: It could not be written; what was there before is untouched.
+        """
+        ...
+
+    def delete(self, document_id: str) -> bool:
+        """Remove every trace of a document; return whether there was one."""
+        ...
+
+
+@runtime_checkable
 class DocumentParser(Protocol):
     """Turns a document's bytes into text, sections and pages. Called in a worker thread."""
+
+    @property
+    def identity(self) -> str:
+        """Names the parser and its settings: a change of it makes stored documents stale."""
+        ...
 
     @property
     def content_types(self) -> Sequence[str]:
@@ -208,6 +248,19 @@ class DocumentParser(Protocol):
 
         Raises:
             ParseError: The bytes are not what they should be.
+        """
+        ...
+
+
+@runtime_checkable
+class TextDocumentParser(DocumentParser, Protocol):
+    """A parser of a format that is text, which reads it decoded as well."""
+
+    def parse_text(self, text: str) -> ParsedDocument:
+        """Parse.
+
+        Raises:
+            ParseError: The text is not what it should be.
         """
         ...
 

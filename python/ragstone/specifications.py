@@ -48,6 +48,7 @@ class MinScoreSpec(Spec):
         require_finite("threshold", self.threshold)
 
     def __call__(self, result: SearchResult, /) -> bool:
+        """Whether the score reaches the threshold."""
         return result.score >= self.threshold
 
     def __str__(self) -> str:
@@ -65,6 +66,7 @@ class HasTagSpec(Spec):
         check_filter({self.key: self.value})
 
     def __call__(self, result: SearchResult, /) -> bool:
+        """Whether the chunk has the tag."""
         return matches(result.chunk.metadata, {self.key: self.value})
 
     def __str__(self) -> str:
@@ -78,6 +80,7 @@ class DocumentIdSpec(Spec):
     document_id: str
 
     def __call__(self, result: SearchResult, /) -> bool:
+        """Whether the chunk is of the document."""
         return result.chunk.document_id == self.document_id
 
     def __str__(self) -> str:

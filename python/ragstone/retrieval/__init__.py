@@ -1,1 +1,1 @@
-"""To be written."""
+"""Retrieval: arms, fusion and the stages around them, composed anew for each call."""

@@ -1,1 +1,1 @@
-"""To be written."""
+"""The stages of retrieval, one file each: `async (query, search) -> Candidates`."""

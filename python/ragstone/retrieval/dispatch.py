@@ -1,0 +1,112 @@
+"""Which way a call searches: one arm, arms fused here, or the store's own hybrid search; and what to refuse.
+
+A store's own hybrid search knows no weights, no sparse arm and no threshold, so it serves a call only if none of these
+is asked for; a store whose declared capability lives in that search alone refuses every call that would pass it by.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from ragstone.errors import CapabilityError
+from ragstone.models import ScoreScale
+from ragstone.options import RetrievalOptions
+from ragstone.ports import (
+    Embedder,
+    HybridSearchable,
+    KeywordIndex,
+    NativeOnly,
+    ScoreScaleAware,
+    StoreDecorator,
+    VectorStore,
+)
+from ragstone.retrieval.arms import Arms, dense_arm, keyword_arm, native_arm
+from ragstone.retrieval.vectors import CallVectors
+
+__all__ = ["Dispatcher"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Chooses the search path of each call for one set of parts."""
+
+    store: VectorStore | None
+    keyword_index: KeywordIndex | None
+    embedder: Embedder | None
+
+    def arms(self, options: RetrievalOptions, vectors: CallVectors) -> Arms:
+        """Return the search of this call.
+
+        Raises:
+            CapabilityError: The parts cannot do what the options ask for; names each setting that stands in the way.
+        """
+        store, index = self.store, self.keyword_index
+        if self.embedder is None or store is None:
+            return Arms("keyword", (keyword_arm(self._only_index(options)),))
+        blocking = self._blocking(options)
+        if blocking and isinstance(store, NativeOnly) and store.native_only_capability is not None:
+            raise CapabilityError(
+                f"{type(store).__name__} has {store.native_only_capability} enabled, which works only through its own "
+                f"hybrid search, and this call would pass it by: {'; '.join(blocking)}"
+            )
+        if not options.use_hybrid_search:
+            self._check_threshold(options)
+            return Arms("dense", (dense_arm(store, vectors),))
+        if isinstance(store, HybridSearchable) and not blocking:
+            return Arms("native", (native_arm(store, vectors),))
+        if index is None:
+            raise CapabilityError("use_hybrid_search=True needs a keyword index: give the pipeline one")
+        return Arms("client", (dense_arm(store, vectors), keyword_arm(index)))
+
+    def warn_if_hidden(self) -> None:
+        """Log a warning where a decorator hides the hybrid search of the store inside it."""
+        store: object = self.store
+        if isinstance(store, HybridSearchable):
+            return
+        while isinstance(store, StoreDecorator):
+            store = store.inner
+            if isinstance(store, HybridSearchable):
+                _log.warning(
+                    "native_hybrid_hidden_by_decorator: %s hides the hybrid search of %s: forward hybrid_search",
+                    type(self.store).__name__, type(store).__name__,
+                )  # fmt: skip
+                return
+
+    def _only_index(self, options: RetrievalOptions) -> KeywordIndex:
+        if options.use_hybrid_search:
+            raise CapabilityError(
+                "use_hybrid_search=True needs an embedder and a vector store: this pipeline has keywords only"
+            )
+        if self.keyword_index is None:
+            raise CapabilityError("nothing to search: give an embedder and a vector store, or a keyword index")
+        if options.min_score != 0.0:
+            raise CapabilityError(
+                f"min_score={options.min_score!r} is a threshold on cosine similarity, and this pipeline searches "
+                "keywords only: leave it at 0.0, or use filter=MinScoreSpec(…) on the BM25 scale"
+            )
+        return self.keyword_index
+
+    def _check_threshold(self, options: RetrievalOptions) -> None:
+        store: object = self.store
+        if options.min_score == 0.0 or not isinstance(store, ScoreScaleAware):
+            return
+        scale = store.score_scale
+        if scale not in (ScoreScale.SIMILARITY, ScoreScale.DOT):
+            raise CapabilityError(
+                f"min_score={options.min_score!r} needs similarities, and {type(store).__name__} answers on the "
+                f"scale '{scale}', which bears no threshold: leave it at 0.0"
+            )
+
+    @staticmethod
+    def _blocking(options: RetrievalOptions) -> list[str]:
+        blocking: list[str] = []
+        if not options.use_hybrid_search:
+            blocking.append("use_hybrid_search is not set")
+        if options.ensemble_options is not None:
+            blocking.append("ensemble_options are given")
+        if options.min_score != 0.0:
+            blocking.append(f"min_score is {options.min_score!r}")
+        return blocking

@@ -1,0 +1,37 @@
+"""The caller's own specification, applied in process to the fused candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
+from ragstone.retrieval.filling import search_until_filled
+from ragstone.specifications import Spec, Specification
+
+__all__ = ["SpecificationFilter"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificationFilter:
+    """Drop what the specification does not hold for, and search deeper for what is missing."""
+
+    specification: Specification
+
+    async def __call__(self, query: Query, search: Search) -> Candidates:
+        """Return candidates that satisfy the specification."""
+        return await search_until_filled(query, search, self._apply)
+
+    async def _apply(self, found: Candidates) -> Candidates:
+        kept: list[Candidate] = []
+        dropped: list[Candidate] = []
+        for candidate in found.kept:
+            if self.specification(candidate.result()):
+                kept.append(candidate)
+            else:
+                dropped.append(candidate.dropped("filter", self._reason))
+        return found.keeping(kept, dropped)
+
+    @property
+    def _reason(self) -> str:
+        described = str(self.specification) if isinstance(self.specification, Spec) else "the caller's specification"
+        return f"does not satisfy {described}"
