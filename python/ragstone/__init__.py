@@ -1,1 +1,119 @@
-"""Ragstone: the retrieval layer of RAG services."""
+"""Ragstone: the retrieval layer of RAG services.
+
+Documents in, the right chunks out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
+`VectorIndex`, `rrf`, `mmr`, `count_tokens` and their kin.
+"""
+
+import logging
+
+from ragstone import errors, ports, stores
+from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
+from ragstone.engine.dense import VectorHit, VectorIndex
+from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
+from ragstone.engine.rank import (
+    Fused,
+    MmrPick,
+    Twin,
+    lost_in_the_middle,
+    mmr,
+    redundancy_filter,
+    relative_score_fusion,
+    rrf,
+)
+from ragstone.engine.text import sentence_spans, tokenize
+from ragstone.engine.tokens import (
+    Budget,
+    EncodingCounter,
+    TiktokenCounter,
+    TokenizerJsonCounter,
+    count_tokens,
+    count_tokens_many,
+    fit_budget,
+    token_spans,
+)
+from ragstone.engine.version import __version__
+from ragstone.errors import RagError
+from ragstone.ingestion.chunking import MarkdownChunker, RecursiveChunker, SentenceChunker, TokenChunker
+from ragstone.metadata import matches
+from ragstone.models import (
+    ChunkKey,
+    DocumentMetadata,
+    EmbeddedChunk,
+    IngestionProgress,
+    IngestionReport,
+    IngestionResult,
+    IngestionStatus,
+    ScoreScale,
+    SearchOptions,
+    SearchResult,
+    TextChunk,
+)
+from ragstone.options import EnsembleOptions, IngestionOptions, RagOptions, RetrievalOptions
+from ragstone.pipeline import RagPipeline
+from ragstone.retrieval.explanation import Explanation
+from ragstone.retrieval.page import SearchPage
+from ragstone.specifications import DocumentIdSpec, HasTagSpec, MinScoreSpec
+from ragstone.sync import sync
+
+__all__ = [
+    "Bm25Hit",
+    "Bm25Index",
+    "Bm25Term",
+    "Budget",
+    "ChunkKey",
+    "DocumentIdSpec",
+    "DocumentMetadata",
+    "EmbeddedChunk",
+    "EncodingCounter",
+    "EnsembleOptions",
+    "Explanation",
+    "Fused",
+    "HasTagSpec",
+    "IngestionOptions",
+    "IngestionProgress",
+    "IngestionReport",
+    "IngestionResult",
+    "IngestionStatus",
+    "MarkdownChunker",
+    "MinScoreSpec",
+    "MmrPick",
+    "OnnxEmbedder",
+    "OpenAIEmbedder",
+    "RagError",
+    "RagOptions",
+    "RagPipeline",
+    "RecursiveChunker",
+    "RetrievalOptions",
+    "ScoreScale",
+    "SearchOptions",
+    "SearchPage",
+    "SearchResult",
+    "SentenceChunker",
+    "TextChunk",
+    "TiktokenCounter",
+    "TokenChunker",
+    "TokenizerJsonCounter",
+    "Twin",
+    "VectorHit",
+    "VectorIndex",
+    "__version__",
+    "count_tokens",
+    "count_tokens_many",
+    "errors",
+    "fit_budget",
+    "lost_in_the_middle",
+    "matches",
+    "mmr",
+    "ports",
+    "redundancy_filter",
+    "relative_score_fusion",
+    "rrf",
+    "sentence_spans",
+    "stores",
+    "sync",
+    "token_spans",
+    "tokenize",
+]
+
+# Silent unless the program configures logging.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
