@@ -8,6 +8,24 @@ from numpy.typing import NDArray
 
 from ragstone.metadata import MetadataValue
 
+__all__ = [
+    "ANALYZER",
+    "Bm25Index",
+    "VectorIndex",
+    "__version__",
+    "count_tokens",
+    "count_tokens_many",
+    "fit_budget",
+    "lost_in_the_middle",
+    "mmr",
+    "redundancy_filter",
+    "relative_score_fusion",
+    "rrf",
+    "sentence_spans",
+    "token_spans",
+    "tokenize",
+]
+
 __version__: str
 
 _T = TypeVar("_T")

@@ -90,5 +90,5 @@ async def test_a_keyword_index_that_blocks_does_not_hold_up_the_loop():
         await asyncio.gather(*(searching.retrieve("q", RetrievalOptions(use_hybrid_search=True)) for _ in range(4)))
 
     stall, _ = await longest_stall(search)
-    assert stall < 0.1
+    assert stall < 0.3  # a search in the loop itself would hold it up for 0.5
     assert time.perf_counter() - started < 1.8

@@ -1,0 +1,108 @@
+"""Uses of the public API, checked by the strictest settings of mypy and basedpyright; it is never run."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import assert_type
+
+import numpy as np
+import numpy.typing as npt
+
+import ragstone as rs
+from ragstone.models import ArmEvidence, ParsedDocument
+from ragstone.ports import ChunkingStrategy, DocumentParser, Embedder, InputType, TokenCounter, VectorStore
+
+
+class LetterEmbedder:
+    """An embedder needs no base class."""
+
+    identity = "letters"
+    dimensions = 26
+
+    async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> npt.NDArray[np.float32]:
+        return np.zeros((len(texts), 26), dtype=np.float32)
+
+
+class WordCounter:
+    """Nor does a counter."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+class WholeDocument:
+    """Nor a chunker."""
+
+    identity = "whole"
+
+    def chunk(self, document: ParsedDocument, document_id: str) -> list[rs.TextChunk]:
+        return [rs.TextChunk(document.text, document_id, 0, 0, len(document.text))]
+
+
+embedder: Embedder = LetterEmbedder()
+counter: TokenCounter = WordCounter()
+chunker: ChunkingStrategy = WholeDocument()
+chunkers: list[ChunkingStrategy] = [
+    rs.RecursiveChunker(),
+    rs.MarkdownChunker(),
+    rs.SentenceChunker(),
+    rs.TokenChunker(),
+]
+store: VectorStore = rs.stores.InMemoryVectorStore()
+parsers: list[DocumentParser] = []
+
+
+def recent(result: rs.SearchResult) -> bool:
+    """Any callable is a specification."""
+    return result.chunk.metadata.get("year") == 2026
+
+
+async def pipeline() -> None:
+    rag = rs.RagPipeline(embedder=embedder, store=store, chunker=chunker, parsers=parsers, token_counter=counter)
+    metadata = rs.DocumentMetadata(document_id="a", tags={"year": 2026, "draft": False, "department": "hr"})
+    assert_type(await rag.ingest("a.md", metadata), rs.IngestionResult)
+    assert_type(
+        await rag.ingest_text("text", metadata, options=rs.IngestionOptions(overwrite=False)), rs.IngestionResult
+    )
+    assert_type(await rag.ingest_many(["a.md", "b.md"]), rs.IngestionReport)
+    options = rs.RetrievalOptions(
+        top_k=3,
+        use_hybrid_search=True,
+        ensemble_options=rs.EnsembleOptions(bm25_weight=0.5, fusion="relative"),
+        metadata_filter={"year": 2026},
+        filter=(rs.HasTagSpec("draft", value=False) | rs.MinScoreSpec(0.1)) & recent,
+    )
+    page = await rag.retrieve("query", options)
+    assert_type(page, rs.SearchPage)
+    assert_type(page[0], rs.SearchResult)
+    assert_type(page[:2], tuple[rs.SearchResult, ...])
+    for hit in page:
+        assert_type(hit.score_scale, rs.ScoreScale)
+        contributions = [item.contribution for item in hit.evidence if isinstance(item, ArmEvidence)]
+        assert_type(contributions, list[float])
+    assert_type(await rag.explain("query"), rs.Explanation)
+    assert_type(await rag.delete("a"), bool)
+    with rs.sync(rag) as blocking:
+        assert_type(blocking.retrieve("query"), rs.SearchPage)
+
+
+def engine() -> None:
+    index = rs.Bm25Index(k1=1.2, b=0.5)
+    index.add("a", 0, "text", {"year": 2026})
+    index.add(7, 0, "text")
+    assert_type(index.search("text", top_k=3), list[rs.Bm25Hit])
+    assert_type(index.search_many(["text"]), list[list[rs.Bm25Hit]])
+    assert_type(index.explain("text", "a", 0), list[rs.Bm25Term])
+    vectors = np.zeros((2, 3), dtype=np.float32)
+    nearest = rs.VectorIndex(dimensions=3)
+    assert_type(nearest.upsert(["a", "b"], [0, 0], vectors), list[int])
+    assert_type(nearest.search(vectors[0]), list[rs.VectorHit])
+    assert_type(rs.mmr(vectors[0], vectors, k=1), list[rs.MmrPick])
+    assert_type(rs.redundancy_filter(vectors), tuple[list[int], list[rs.Twin]])
+    assert_type(rs.lost_in_the_middle(["a", "b"]), list[str])
+    assert_type(rs.tokenize("text"), list[str])
+    assert_type(rs.count_tokens("text"), int)
+    assert_type(rs.fit_budget(["text"], 10, counter=counter), rs.Budget)
+
+
+asyncio.run(pipeline())
+engine()
