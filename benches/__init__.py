@@ -1,0 +1,1 @@
+"""Ragstone measured beside its peers: ``make bench``, or ``python -m benches.run --help``."""
