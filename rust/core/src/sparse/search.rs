@@ -1,5 +1,6 @@
 //! Top-k search: exact scores of all matching chunks, a segment at a time.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::postings::List;
@@ -10,8 +11,11 @@ use crate::key::ChunkKey;
 use crate::rank::{Scored, TopK};
 use crate::slots::SEGMENT;
 
-/// Looking a slot up in one list costs as much as adding so many postings.
-const LOOKUP: usize = 24;
+/// Looking a slot up in one list costs as much as passing over so many postings.
+const LOOKUP: usize = 96;
+
+/// Where a filter wants fewer than one slot in so many, each posting is held against it before it is added.
+const RARE: usize = 32;
 
 /// Taking the sum of one posting's slot costs as much as passing over the sums of so many slots.
 const TAKE: usize = 8;
@@ -48,7 +52,11 @@ pub(super) fn search<'a>(
             let list = |(&term, &weight): (&u32, &f32)| (f64::from(weight), segment.postings.list(term));
             lists.clear();
             lists.extend(terms.iter().zip(weights).map(list).filter(|(_, list)| !list.slots.is_empty()));
-            Scan { segment, mask: &mask, sums, floor: floor.max(LEAST), top: &mut top }.run(&mut lists);
+            let wanted = match &mask {
+                Cow::Borrowed(_) => segment.len(),
+                Cow::Owned(mask) => mask.iter().map(|word| word.count_ones() as usize).sum(),
+            };
+            Scan { segment, mask: &mask, sums, floor: floor.max(LEAST), top: &mut top }.run(&mut lists, wanted);
         }
     }
     SUMS.set(buffer);
@@ -70,23 +78,43 @@ struct Scan<'s, 'a> {
 }
 
 impl Scan<'_, '_> {
-    /// Lists stay in the query's order, so that each sum is that of the formula.
-    fn run(&mut self, lists: &mut [Weighted<'_>]) {
-        let wanted: usize = self.mask.iter().map(|word| word.count_ones() as usize).sum();
+    /// Lists stay in the query's order, so that each sum is that of the formula. `wanted` bounds the bits of the mask.
+    fn run(&mut self, lists: &mut [Weighted<'_>], wanted: usize) {
         let postings: usize = lists.iter().map(|(_, list)| list.slots.len()).sum();
         if wanted * lists.len() * LOOKUP < postings {
             self.look_up(lists);
-            return;
+        } else if wanted * RARE < self.segment.len() {
+            self.add_wanted(lists);
+        } else {
+            self.add(lists);
+            if postings * TAKE < self.segment.len() {
+                self.take_postings(lists);
+            } else {
+                self.take_slots();
+            }
         }
-        for (weight, list) in &*lists {
+    }
+
+    fn add(&mut self, lists: &[Weighted<'_>]) {
+        for (weight, list) in lists {
             for (&slot, &held) in list.slots.iter().zip(list.weights) {
                 self.sums[usize::from(slot)] += weight * f64::from(held);
             }
         }
-        if postings * TAKE < self.segment.len() {
-            self.take_postings(lists);
-        } else {
-            self.take_slots();
+    }
+
+    /// Add up the wanted slots only, and take their sums.
+    fn add_wanted(&mut self, lists: &[Weighted<'_>]) {
+        for (weight, list) in lists {
+            for (&slot, held) in list.slots.iter().zip(list.weights) {
+                if self.wants(slot.into()) {
+                    self.sums[usize::from(slot)] += weight * f64::from(*held);
+                }
+            }
+        }
+        for slot in ones(self.mask.iter().copied().enumerate()) {
+            let score = std::mem::take(&mut self.sums[slot]);
+            self.offer(slot, score);
         }
     }
 
@@ -108,7 +136,7 @@ impl Scan<'_, '_> {
         for slot in lists.iter().flat_map(|(_, list)| list.slots) {
             let slot = usize::from(*slot);
             let score = std::mem::take(&mut self.sums[slot]);
-            if self.mask[slot / 64] >> (slot % 64) & 1 == 1 {
+            if self.wants(slot) {
                 self.offer(slot, score);
             }
         }
@@ -124,6 +152,11 @@ impl Scan<'_, '_> {
             }
             self.sums[group].fill(0.0);
         }
+    }
+
+    #[inline]
+    fn wants(&self, slot: usize) -> bool {
+        self.mask[slot / 64] >> (slot % 64) & 1 == 1
     }
 
     /// The score that a hit must reach at least.
