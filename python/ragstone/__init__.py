@@ -20,6 +20,7 @@ from ragstone.engine.rank import (
     relative_score_fusion,
     rrf,
 )
+from ragstone.engine.sparse import SparseHit, SparseIndex
 from ragstone.engine.text import sentence_spans, tokenize
 from ragstone.engine.tokens import (
     Budget,
@@ -52,6 +53,7 @@ from ragstone.options import EnsembleOptions, IngestionOptions, RagOptions, Retr
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
+from ragstone.sparse_vector import SparseVector
 from ragstone.specifications import DocumentIdSpec, HasTagSpec, MinScoreSpec
 from ragstone.sync import sync
 
@@ -89,6 +91,9 @@ __all__ = [
     "SearchPage",
     "SearchResult",
     "SentenceChunker",
+    "SparseHit",
+    "SparseIndex",
+    "SparseVector",
     "TextChunk",
     "TiktokenCounter",
     "TokenChunker",

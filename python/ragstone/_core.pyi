@@ -116,6 +116,38 @@ class VectorIndex:
     @property
     def dimensions(self) -> int | None: ...
 
+# --- sparse
+
+_SparseVectors = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float32]]
+
+@final
+class SparseIndex:
+    def __new__(cls) -> SparseIndex: ...
+    def upsert(
+        self,
+        document_ids: Sequence[str | int],
+        chunk_indices: Sequence[int],
+        vectors: _SparseVectors,
+        metadata: list[dict[str, MetadataValue]] | None,
+    ) -> None: ...
+    def replace_document(
+        self,
+        document_id: str | int,
+        chunk_indices: Sequence[int],
+        vectors: _SparseVectors,
+        metadata: list[dict[str, MetadataValue]] | None,
+    ) -> None: ...
+    def remove(self, document_id: str | int) -> int: ...
+    def search(
+        self,
+        queries: _SparseVectors,
+        top_k: int,
+        min_score: float,
+        metadata_filter: dict[str, MetadataValue] | None,
+    ) -> list[list[tuple[str | int, int, float]]]: ...
+    def clear(self) -> None: ...
+    def __len__(self) -> int: ...
+
 # --- rank
 
 def rrf(

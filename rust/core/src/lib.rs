@@ -8,6 +8,8 @@ pub mod key;
 pub mod lexical;
 pub mod pool;
 pub mod rank;
+mod slots;
+pub mod sparse;
 pub mod text;
 pub mod tokens;
 

@@ -120,6 +120,11 @@ pub(crate) fn optional_metadata(values: Option<&Bound<'_, PyDict>>) -> PyResult<
     values.map_or_else(|| Ok(Metadata::new()), metadata)
 }
 
+/// The metadata of each of many chunks, where there is some.
+pub(crate) fn metadata_of_each(dicts: Option<&[Bound<'_, PyDict>]>) -> PyResult<Option<Vec<Metadata>>> {
+    dicts.map(|dicts| dicts.iter().map(metadata).collect()).transpose()
+}
+
 fn value(value: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(Value::Bool(flag.is_true()));

@@ -8,6 +8,7 @@ mod dense;
 mod error;
 mod lexical;
 mod rank;
+mod sparse;
 mod text;
 mod tokens;
 
@@ -18,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text::register(module)?;
     lexical::register(module)?;
     dense::register(module)?;
+    sparse::register(module)?;
     rank::register(module)?;
     tokens::register(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
