@@ -1,7 +1,7 @@
 """The compiled core. Private: `ragstone.engine` is its typed face and the only module that imports it."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeVar, final
+from typing import Generic, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,22 +150,29 @@ class SparseIndex:
 
 # --- rank
 
+@final
+class Fusion(Generic[_Id]):
+    def __len__(self) -> int: ...
+    def ids(self) -> list[_Id]: ...
+    def scores(self) -> list[float]: ...
+    def row(self, place: int) -> tuple[_Id, float, tuple[float, ...]]:
+        """The id, score and contributions at a place, the best at 0."""
+
+    def rows(self) -> list[tuple[_Id, float, tuple[float, ...]]]:
+        """All of them, best first."""
+
 def rrf(
     rankings: Sequence[Sequence[_Id]] | Sequence[NDArray[np.int64]],
     k: float,
     weights: Sequence[float] | None,
     top_k: int | None,
-) -> tuple[list[_Id], list[float], list[tuple[float, ...]]]:
-    """Ids, scores and contributions, best first."""
-
+) -> Fusion[_Id]: ...
 def relative_score_fusion(
     rankings: Sequence[Sequence[_Id]] | Sequence[NDArray[np.int64]],
     scores: Sequence[Sequence[float]],
     weights: Sequence[float] | None,
     top_k: int | None,
-) -> tuple[list[_Id], list[float], list[tuple[float, ...]]]:
-    """Ids, scores and contributions, best first."""
-
+) -> Fusion[_Id]: ...
 def mmr(
     query_vector: NDArray[np.float32], vectors: NDArray[np.float32], k: int, lambda_: float
 ) -> list[tuple[int, float, float, float]]:

@@ -1,12 +1,19 @@
-"""Keeping the event loop free: work of more than about a millisecond runs in a worker thread."""
+"""Keeping the event loop free: work of more than about half a millisecond runs in a worker thread."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
-__all__ = ["offload"]
+__all__ = ["AdaptiveOffload", "offload"]
+
+_QUICK: Final = 0.0005
+"""Seconds. A change of threads and back costs a fifth of it or more."""
+
+_CAUTION: Final = 8 * _QUICK
+_FORGETTING: Final = 0.98
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,3 +44,35 @@ async def offload(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
         6
     """
     return await asyncio.to_thread(function, *args, **kwargs)
+
+
+class AdaptiveOffload:
+    """Runs calls of one kind in a worker thread, or at once in the caller's where all the recent ones were quick.
+
+    A call counts by the longest of its kind of late: each further call takes 2 % off that. So it takes a hundred quick
+    calls in a row to stay on the caller's thread, and one of several milliseconds to leave it again.
+
+    Example:
+        >>> import asyncio
+        >>> run = AdaptiveOffload()
+        >>> asyncio.run(run(sum, [1, 2, 3]))
+        6
+    """
+
+    __slots__ = ("_longest",)
+
+    def __init__(self) -> None:
+        self._longest = _CAUTION
+
+    async def __call__(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function and return its result; what holds for `offload` holds where it is offloaded."""
+        if self._longest < _QUICK:
+            return self._timed(function, *args, **kwargs)
+        return await offload(self._timed, function, *args, **kwargs)
+
+    def _timed(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        started = time.perf_counter()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._longest = max(time.perf_counter() - started, self._longest * _FORGETTING)

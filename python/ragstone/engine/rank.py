@@ -7,10 +7,10 @@ write to it before the call returns; any other array is converted once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import starmap
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from ragstone.validation import require_at_least, require_finite
 
 __all__ = [
     "Fused",
+    "FusedRanking",
     "MmrPick",
     "Ranking",
     "Twin",
@@ -52,6 +53,61 @@ class Fused(NamedTuple, Generic[Id]):
     id: Id
     score: float
     contributions: tuple[float, ...]
+
+
+class FusedRanking(Sequence[Fused[Id]]):
+    """A fused ranking, best first: a sequence of `Fused`, each made when it is looked at.
+
+    It cannot be changed, and equals every sequence of the same items. `ids()` and `scores()` give whole columns without
+    making the items.
+
+    Example:
+        >>> ranking = rrf([["a", "b"], ["b"]])
+        >>> ranking.ids(), ranking[0].id, len(ranking)
+        (['b', 'a'], 'b', 2)
+    """
+
+    __slots__ = ("_core",)
+    __hash__ = None  # type: ignore[assignment]  # ids may be equal and differ in kind
+
+    def __init__(self, core: _core.Fusion[Id]) -> None:
+        self._core = core
+
+    def ids(self) -> list[Id]:
+        """Return the ids, best first."""
+        return self._core.ids()
+
+    def scores(self) -> list[float]:
+        """Return the scores beside `ids()`."""
+        return self._core.scores()
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    @overload
+    def __getitem__(self, index: int) -> Fused[Id]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fused[Id]]: ...
+    def __getitem__(self, index: int | slice) -> Fused[Id] | list[Fused[Id]]:
+        if isinstance(index, slice):
+            return [Fused(*self._core.row(place)) for place in range(len(self))[index]]
+        return Fused(*self._core.row(index if index >= 0 else range(len(self))[index]))
+
+    def __iter__(self) -> Iterator[Fused[Id]]:
+        # What Fused._make does, without a Python frame for each of thousands of items.
+        make = partial(cast("Callable[[type[Fused[Id]], object], Fused[Id]]", tuple.__new__), Fused)
+        return map(make, self._core.rows())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def __reduce__(self) -> tuple[type[list[Fused[Id]]], tuple[list[Fused[Id]]]]:
+        return list, (list(self),)
 
 
 class MmrPick(NamedTuple):
@@ -90,7 +146,7 @@ def rrf(
     k: float = 60,
     weights: Sequence[float] | None = None,
     top_k: int | None = None,
-) -> list[Fused[Id]]:
+) -> FusedRanking[Id]:
     """Fuse rankings by reciprocal ranks: score(d) = Σ weightᵢ / (k + rankᵢ), over the rankings that hold d.
 
     Ranks count from 1. A ranking counts an id once, at its first place, and what follows a repeat moves up. A ranking
@@ -112,7 +168,7 @@ def rrf(
         top_k: How many ids come back at most, at least 1; `None` is all.
 
     Returns:
-        The ids, best first.
+        The ids with their scores and contributions, best first.
 
     Raises:
         ConfigurationError: `k`, a weight or `top_k` is out of range.
@@ -123,8 +179,7 @@ def rrf(
         >>> [(item.id, round(item.score, 6)) for item in rrf([["a", "b"], ["b", "c"]], weights=[0.7, 0.3])]
         [('b', 0.016208), ('a', 0.011475), ('c', 0.004839)]
     """
-    fused = _core.rrf(_rankings(rankings), require_finite("k", k), _weights(weights), _top_k(top_k))
-    return _fused(*fused)
+    return FusedRanking(_core.rrf(_rankings(rankings), require_finite("k", k), _weights(weights), _top_k(top_k)))
 
 
 def relative_score_fusion(
@@ -133,7 +188,7 @@ def relative_score_fusion(
     *,
     weights: Sequence[float] | None = None,
     top_k: int | None = None,
-) -> list[Fused[Id]]:
+) -> FusedRanking[Id]:
     """Fuse rankings by their scores, each list's scaled to [0, 1]: score(d) = Σ wᵢ/W · (sᵢ − minᵢ) / (maxᵢ − minᵢ).
 
     W is the sum of the weights; minᵢ and maxᵢ are taken over list i, so its best hit gets its full share wᵢ/W and its
@@ -160,8 +215,8 @@ def relative_score_fusion(
         >>> relative_score_fusion([["a", "b"], ["b"]], [[0.9, 0.1], [7.5]])
         [Fused(id='a', score=0.5, contributions=(0.5, 0.0)), Fused(id='b', score=0.5, contributions=(0.0, 0.5))]
     """
-    fused = _core.relative_score_fusion(_rankings(rankings), _scores(scores), _weights(weights), _top_k(top_k))
-    return _fused(*fused)
+    columns = _rankings(rankings), _scores(scores)
+    return FusedRanking(_core.relative_score_fusion(*columns, _weights(weights), _top_k(top_k)))
 
 
 def mmr(query_vector: ArrayLike, vectors: ArrayLike, *, k: int = 10, lambda_: float = 0.5) -> list[MmrPick]:
@@ -239,12 +294,6 @@ def lost_in_the_middle(items: Iterable[T]) -> list[T]:
         [1, 3, 5, 4, 2]
     """
     return _core.lost_in_the_middle(items)
-
-
-def _fused(ids: list[Id], scores: list[float], contributions: list[tuple[float, ...]]) -> list[Fused[Id]]:
-    # What Fused._make does, without a Python frame for each of thousands of items.
-    make = partial(cast("Callable[[type[Fused[Id]], object], Fused[Id]]", tuple.__new__), Fused)
-    return list(map(make, zip(ids, scores, contributions, strict=True)))
 
 
 def _rankings(rankings: Sequence[Ranking[Id]]) -> list[Sequence[Id]] | list[NDArray[np.int64]]:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from ragstone.concurrency import offload
+from ragstone.concurrency import AdaptiveOffload
 from ragstone.errors import CapabilityError, ConfigurationError, InvalidInputError, RagError, StoreError
 from ragstone.models import SearchOptions, SearchResult
 from ragstone.options import EnsembleOptions
@@ -49,13 +49,13 @@ def dense_arm(store: VectorStore, vectors: CallVectors) -> Arm:
     return Arm("dense", search)
 
 
-def keyword_arm(index: KeywordIndex) -> Arm:
-    """The chunks that share the query's terms."""
+def keyword_arm(index: KeywordIndex, run: AdaptiveOffload) -> Arm:
+    """The chunks that share the query's terms; `run` knows how long searches of this index take."""
 
     async def search(query: Query, options: SearchOptions) -> list[SearchResult]:
         if len(index) <= _SMALL_INDEX:
             return index.search(query.text, options.top_k, options.metadata_filter)
-        return await offload(index.search, query.text, options.top_k, options.metadata_filter)
+        return await run(index.search, query.text, options.top_k, options.metadata_filter)
 
     return Arm("bm25", search)
 
@@ -98,7 +98,7 @@ class Arms:
         if outcome.error is not None:
             raise outcome.error
         return Candidates(
-            kept=tuple(single(ArmHits.of(arm.name, 1.0, outcome.hits))),
+            kept=single(ArmHits.of(arm.name, 1.0, outcome.hits)),
             arms=(outcome.report,),
             path=self.path,
             exhausted=len(outcome.hits) < query.depth,
@@ -124,7 +124,7 @@ class Arms:
         ]
         spent = all(len(outcome.hits) < depth for outcome in outcomes if outcome.error is None)
         return Candidates(
-            kept=tuple(fuse(found, options)),
+            kept=fuse(found, options),
             arms=tuple(outcome.report for outcome in outcomes),
             path="client",
             exhausted=spent and len(found) == len(outcomes),

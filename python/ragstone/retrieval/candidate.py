@@ -6,7 +6,7 @@ never changes a candidate: it hands on new ones.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
@@ -105,8 +105,8 @@ class Candidates:
         warnings: What did not go as asked, one line each.
     """
 
-    kept: tuple[Candidate, ...]
-    dropped: tuple[Candidate, ...] = ()
+    kept: Sequence[Candidate]
+    dropped: Sequence[Candidate] = ()
     arms: tuple[ArmReport, ...] = ()
     path: SearchPath = "dense"
     exhausted: bool = False
@@ -114,22 +114,22 @@ class Candidates:
     warnings: tuple[str, ...] = ()
 
     def keeping(
-        self, kept: Iterable[Candidate], dropped: Iterable[Candidate] = (), *, warnings: Iterable[str] = ()
+        self, kept: Sequence[Candidate], dropped: Sequence[Candidate] = (), *, warnings: Sequence[str] = ()
     ) -> Candidates:
         """The next state: these are in, those are newly out because they are not eligible."""
         return replace(
             self,
-            kept=tuple(kept),
-            dropped=(*self.dropped, *dropped),
+            kept=kept,
+            dropped=(*self.dropped, *dropped) if self.dropped else dropped,
             warnings=(*self.warnings, *warnings),
         )
 
     def choosing(
-        self, kept: Iterable[Candidate], dropped: Iterable[Candidate], *, warnings: Iterable[str] = ()
+        self, kept: Sequence[Candidate], dropped: Sequence[Candidate], *, warnings: Sequence[str] = ()
     ) -> Candidates:
         """As `keeping`, but what is out was eligible: so the page, if it is short, is not all there is."""
         state = self.keeping(kept, dropped, warnings=warnings)
-        return replace(state, exhausted=False) if len(state.dropped) > len(self.dropped) else state
+        return replace(state, exhausted=False) if state.exhausted and dropped else state
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ is asked for; a store whose declared capability lives in that search alone refus
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ragstone.concurrency import AdaptiveOffload
 from ragstone.errors import CapabilityError
 from ragstone.models import ScoreScale
 from ragstone.options import RetrievalOptions
@@ -36,6 +37,15 @@ class Dispatcher:
     store: VectorStore | None
     keyword_index: KeywordIndex | None
     embedder: Embedder | None
+    _keyword_run: AdaptiveOffload = field(default_factory=AdaptiveOffload, init=False)
+    _native_only: NativeOnly | None = field(init=False)
+    _hybrid: HybridSearchable | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Asking a protocol takes longer than all else here, so it is done once.
+        store: object = self.store
+        object.__setattr__(self, "_native_only", store if isinstance(store, NativeOnly) else None)
+        object.__setattr__(self, "_hybrid", store if isinstance(store, HybridSearchable) else None)
 
     def arms(self, options: RetrievalOptions, vectors: CallVectors) -> Arms:
         """Return the search of this call.
@@ -45,21 +55,22 @@ class Dispatcher:
         """
         store, index = self.store, self.keyword_index
         if self.embedder is None or store is None:
-            return Arms("keyword", (keyword_arm(self._only_index(options)),))
+            return Arms("keyword", (keyword_arm(self._only_index(options), self._keyword_run),))
         blocking = self._blocking(options)
-        if blocking and isinstance(store, NativeOnly) and store.native_only_capability is not None:
+        native_only = self._native_only
+        if blocking and native_only is not None and native_only.native_only_capability is not None:
             raise CapabilityError(
-                f"{type(store).__name__} has {store.native_only_capability} enabled, which works only through its own "
+                f"{type(store).__name__} has {native_only.native_only_capability} enabled, which works only through its own "
                 f"hybrid search, and this call would pass it by: {'; '.join(blocking)}"
             )
         if not options.use_hybrid_search:
             self._check_threshold(options)
             return Arms("dense", (dense_arm(store, vectors),))
-        if isinstance(store, HybridSearchable) and not blocking:
-            return Arms("native", (native_arm(store, vectors),))
+        if self._hybrid is not None and not blocking:
+            return Arms("native", (native_arm(self._hybrid, vectors),))
         if index is None:
             raise CapabilityError("use_hybrid_search=True needs a keyword index: give the pipeline one")
-        return Arms("client", (dense_arm(store, vectors), keyword_arm(index)))
+        return Arms("client", (dense_arm(store, vectors), keyword_arm(index, self._keyword_run)))
 
     def warn_if_hidden(self) -> None:
         """Log a warning where a decorator hides the hybrid search of the store inside it."""

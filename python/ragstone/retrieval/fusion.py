@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
+from operator import neg
+from typing import TypeAlias
 
-from ragstone.engine.rank import relative_score_fusion, rrf
-from ragstone.models import ArmEvidence, ChunkKey, ScoreScale, SearchResult, Vector
+from ragstone.engine.rank import FusedRanking, relative_score_fusion, rrf
+from ragstone.models import ArmEvidence, ScoreScale, SearchResult
 from ragstone.options import EnsembleOptions
 from ragstone.retrieval.candidate import Candidate
+from ragstone.retrieval.lazy import LazySequence
 
 __all__ = ["ArmHits", "fuse", "single"]
+
+_Key: TypeAlias = tuple[str, int]
+"""What a `ChunkKey` equals, made in a fraction of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,73 +26,77 @@ class ArmHits:
 
     arm: str
     weight: float
-    hits: Mapping[ChunkKey, SearchResult]
+    hits: Mapping[_Key, SearchResult]
 
     @classmethod
     def of(cls, arm: str, weight: float, hits: Iterable[SearchResult]) -> ArmHits:
         """Make the hits of an arm, repeats of a chunk left out: an arm counts a chunk once."""
-        once: dict[ChunkKey, SearchResult] = {}
+        once: dict[_Key, SearchResult] = {}
         for hit in hits:
-            once.setdefault(hit.chunk.key, hit)
+            once.setdefault((hit.chunk.document_id, hit.chunk.chunk_index), hit)
         return cls(arm, weight, once)
 
-    def evidence(self, contributions: Iterable[float]) -> list[ArmEvidence]:
-        """The arm's evidence on each of its hits, given what each adds to its chunk's score."""
-        return [
-            ArmEvidence(
-                arm=self.arm,
-                rank=rank,
-                score=hit.score,
-                scale=hit.score_scale,
-                weight=self.weight,
-                contribution=contribution,
-            )
-            for rank, (hit, contribution) in enumerate(zip(self.hits.values(), contributions, strict=True), start=1)
-        ]
+    def evidence(self, hit: SearchResult, place: int, contribution: float) -> ArmEvidence:
+        """The arm's evidence on its hit at this place, from 0, given what it adds to the chunk's score."""
+        return ArmEvidence(
+            arm=self.arm,
+            rank=place + 1,
+            score=hit.score,
+            scale=hit.score_scale,
+            weight=self.weight,
+            contribution=contribution,
+        )
 
 
-def single(found: ArmHits) -> list[Candidate]:
-    """The candidates of an arm that is not fused with others: its own scores, on its own scale."""
-    evidence = found.evidence(hit.score for hit in found.hits.values())
-    return [
-        Candidate(hit.chunk, hit.score, hit.score_scale, (item,), hit.embedding)
-        for hit, item in zip(found.hits.values(), evidence, strict=True)
-    ]
+def single(found: ArmHits) -> Sequence[Candidate]:
+    """Return the hits of an arm that was not fused with others: its own scores, on its own scale."""
+    hits = tuple(found.hits.values())
+
+    def candidate(place: int) -> Candidate:
+        hit = hits[place]
+        return Candidate(hit.chunk, hit.score, hit.score_scale, (found.evidence(hit, place, hit.score),), hit.embedding)
+
+    return LazySequence(candidate, range(len(hits)))
 
 
-def fuse(arms: Sequence[ArmHits], options: EnsembleOptions) -> list[Candidate]:
+def fuse(arms: Sequence[ArmHits], options: EnsembleOptions) -> Sequence[Candidate]:
     """Fuse the arms by reciprocal ranks or relative scores; equal scores are ordered by document id, then chunk index.
 
     The contributions on record add up to each candidate's score exactly.
     """
     if not arms:
-        return []
+        return ()
     rankings = [list(arm.hits) for arm in arms]
     weights = [arm.weight for arm in arms]
     if options.fusion == "rrf":
-        scale = ScoreScale.RRF
-        fused = rrf(rankings, k=options.k, weights=weights)
+        record = _Record(arms, ScoreScale.RRF, rrf(rankings, k=options.k, weights=weights))
     else:
-        scale = ScoreScale.RELATIVE
         scores = [[hit.score for hit in arm.hits.values()] for arm in arms]
-        fused = relative_score_fusion(rankings, scores, weights=weights)
-    contributions = {item.id: item.contributions for item in fused}
-    gathered: dict[ChunkKey, list[ArmEvidence]] = {item.id: [] for item in fused}
-    found: dict[ChunkKey, SearchResult] = {}
-    for place, arm in enumerate(arms):
-        for key, evidence in zip(arm.hits, arm.evidence(contributions[key][place] for key in arm.hits), strict=True):
-            gathered[key].append(evidence)
-        found = {**arm.hits, **found}
-    fused.sort(key=lambda item: (-item.score, item.id))
-    return [
-        Candidate(found[item.id].chunk, item.score, scale, tuple(gathered[item.id]), _embedding(arms, item.id))
-        for item in fused
-    ]
+        record = _Record(arms, ScoreScale.RELATIVE, relative_score_fusion(rankings, scores, weights=weights))
+    ordered = sorted(zip(map(neg, record.fused.scores()), record.fused.ids(), count()))
+    return LazySequence(record.candidate, [place for _, _, place in ordered])
 
 
-def _embedding(arms: Sequence[ArmHits], key: ChunkKey) -> Vector | None:
-    for arm in arms:
-        hit = arm.hits.get(key)
-        if hit is not None and hit.embedding is not None:
-            return hit.embedding
-    return None
+class _Record:
+    """What is known of the fused candidates, and how each is made of it."""
+
+    __slots__ = ("_arms", "_places", "_scale", "fused")
+
+    def __init__(self, arms: Sequence[ArmHits], scale: ScoreScale, fused: FusedRanking[_Key]) -> None:
+        self.fused = fused
+        self._arms = arms
+        self._scale = scale
+        self._places = [dict(zip(arm.hits, count())) for arm in arms]
+
+    def candidate(self, place: int) -> Candidate:
+        """The candidate at this place of the fused ranking."""
+        key, score, contributions = self.fused[place]
+        hits: list[SearchResult] = []
+        evidence: list[ArmEvidence] = []
+        for arm, places, contribution in zip(self._arms, self._places, contributions, strict=True):
+            hit = arm.hits.get(key)
+            if hit is not None:
+                hits.append(hit)
+                evidence.append(arm.evidence(hit, places[key], contribution))
+        embedding = next((hit.embedding for hit in hits if hit.embedding is not None), None)
+        return Candidate(hits[0].chunk, score, self._scale, tuple(evidence), embedding)

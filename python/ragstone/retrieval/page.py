@@ -45,7 +45,7 @@ class SearchPage(Sequence[SearchResult]):
     exhausted: bool = False
     warnings: tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict[str, float])
-    candidates_dropped: tuple[Candidate, ...] = field(default=(), repr=False)
+    candidates_dropped: Sequence[Candidate] = field(default=(), repr=False)
 
     @cached_property
     def dropped(self) -> tuple[DroppedResult, ...]:

@@ -47,6 +47,7 @@ class CallVectors:
 
     async def of_candidates(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates with vectors: those the store sent, those it can give, else one embedding batch."""
+        candidates = tuple(candidates)
         for candidate in candidates:
             if candidate.vector is not None:
                 self._of_chunk.setdefault(candidate.key, candidate.vector)

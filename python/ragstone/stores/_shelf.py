@@ -115,10 +115,13 @@ class Shelf:
     def _results(self, hits: Sequence[Hit], scale: ScoreScale, before: int) -> list[SearchResult]:
         """The results of hits, unless a document of theirs has changed since change number `before`."""
         results: list[SearchResult] = []
+        nothing: dict[int, TextChunk] = {}
+        documents, changed = self._documents, self._changed
         for hit in hits:
-            chunk = self._documents.get(hit.document_id, {}).get(hit.chunk_index)
+            document_id = hit.document_id
+            chunk = documents.get(document_id, nothing).get(hit.chunk_index)
             # The number is read after the chunk, so that a change which the chunk is part of is seen.
-            if chunk is None or self._changed.get(hit.document_id, 0) > before:
+            if chunk is None or changed.get(document_id, 0) > before:
                 raise _Changed
             results.append(SearchResult(chunk, hit.score, scale))
         return results

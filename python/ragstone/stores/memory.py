@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ragstone.concurrency import offload
+from ragstone.concurrency import AdaptiveOffload, offload
 from ragstone.engine.dense import VectorIndex
 from ragstone.engine.lexical import Bm25Index, Bm25Term
 from ragstone.errors import DimensionMismatchError, InvalidInputError
@@ -33,7 +33,7 @@ class InMemoryVectorStore:
     """A vector store in memory: exact cosine top-k, filtered before the cut.
 
     Implements `VectorStore`, `DocumentReplaceable` and `EmbeddingReadable`. Its methods may be awaited from several
-    event loops; the work is done in worker threads. A write that is cancelled is done or not done, never half done.
+    event loops; the work is done in worker threads, but for searches that are over at once. A write that is cancelled is done or not done, never half done.
 
     Args:
         dimensions: Length of the vectors; `None` lets the first ones decide.
@@ -55,6 +55,7 @@ class InMemoryVectorStore:
     def __init__(self, dimensions: int | None = None) -> None:
         self._index = VectorIndex(dimensions)
         self._shelf = Shelf()
+        self._run_search = AdaptiveOffload()
 
     @property
     def dimensions(self) -> int | None:
@@ -105,7 +106,7 @@ class InMemoryVectorStore:
             ConfigurationError: `top_k` is negative, or `min_score` is not finite.
             MetadataError: A filter value is `None` or of no known kind.
         """
-        return await offload(self._search, embedding, options)
+        return await self._run_search(self._search, embedding, options)
 
     async def embeddings(self, keys: Sequence[ChunkKey]) -> list[Vector | None]:
         """Return the vector of each key at unit length, `None` where the chunk is not there."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ragstone.retrieval.candidate import Candidates, Query, Search
+from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
+from ragstone.retrieval.lazy import LazySequence
 
 __all__ = ["cut"]
 
@@ -10,10 +11,11 @@ __all__ = ["cut"]
 async def cut(query: Query, search: Search) -> Candidates:
     """Keep the best `query.depth` candidates."""
     found = await search(query)
-    if len(found.kept) <= query.depth:
+    depth = query.depth
+    if len(found.kept) <= depth:
         return found
-    beyond = (
-        candidate.dropped("cut", f"rank {rank} is beyond top_k {query.depth}")
-        for rank, candidate in enumerate(found.kept[query.depth :], start=query.depth + 1)
-    )
-    return found.choosing(found.kept[: query.depth], beyond)
+
+    def beyond(place: int) -> Candidate:
+        return found.kept[place].dropped("cut", f"rank {place + 1} is beyond top_k {depth}")
+
+    return found.choosing(found.kept[:depth], LazySequence(beyond, range(depth, len(found.kept))))

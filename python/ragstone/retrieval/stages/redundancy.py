@@ -31,7 +31,7 @@ class RedundancyFilter:
         candidates = await self.vectors.of_candidates(found.kept)
         matrix = self.vectors.matrix(candidates)
         kept, twins = await offload(redundancy_filter, matrix, threshold=self.threshold)
-        return found.keeping((candidates[i] for i in kept), (self._drop(candidates, *twin) for twin in twins))
+        return found.keeping([candidates[i] for i in kept], [self._drop(candidates, *twin) for twin in twins])
 
     def _drop(self, candidates: list[Candidate], index: int, twin: int, similarity: float) -> Candidate:
         key = candidates[twin].key

@@ -1,9 +1,15 @@
-//! Cosine similarity in double precision, over borrowed rows of f32.
+//! Cosine similarity over borrowed rows of f32: exact in double precision, and rough in single with a known margin.
 //!
 //! cos(a, b) = a·b / √(|a|²·|b|²). The product of two f32 is exact in f64, and the sums run in [`LANES`] fixed lanes, so
 //! the value does not depend on the instructions at hand, equal vectors have cosine exactly 1, and no finite input
 //! overflows or loses its small numbers. A zero vector has no direction: its cosine to anything is 0.
+//!
+//! Rough cosines cost a fraction of that. They decide what cannot matter; what is left is compared exactly, so an answer
+//! that uses both is the answer of the exact ones alone.
 
+use std::cell::OnceCell;
+
+use super::rough;
 use crate::{Error, Result};
 
 const LANES: usize = 16;
@@ -13,7 +19,24 @@ const LANES: usize = 16;
 pub struct Vectors<'a> {
     values: &'a [f32],
     dimensions: usize,
-    squares: Vec<f64>,
+    units: Vec<Unit>,
+    squares: Vec<OnceCell<f64>>,
+}
+
+/// A query for some vectors, finite and of their length.
+#[derive(Debug)]
+pub(super) struct Query<'a> {
+    values: &'a [f32],
+    unit: Unit,
+    square: f64,
+}
+
+/// What brings a vector to unit length, about: 0 for a zero vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Unit {
+    factor: f64,
+    /// Whether single precision has room for the squares of its numbers.
+    tame: bool,
 }
 
 impl<'a> Vectors<'a> {
@@ -27,44 +50,86 @@ impl<'a> Vectors<'a> {
             return Err(Error::Input(format!("{count} numbers do not make whole vectors of {dimensions} dimensions")));
         }
         let rows = values.chunks_exact(dimensions.max(1)).enumerate();
-        let squares = rows.map(|(row, vector)| square(vector, || format!("vector {row}"))).collect::<Result<_>>()?;
-        Ok(Self { values, dimensions, squares })
+        let units: Vec<Unit> =
+            rows.map(|(row, vector)| Unit::of(vector, || format!("vector {row}"))).collect::<Result<_>>()?;
+        let squares = vec![OnceCell::new(); units.len()];
+        Ok(Self { values, dimensions, units, squares })
     }
 
     /// How many rows.
     pub fn len(&self) -> usize {
-        self.squares.len()
+        self.units.len()
     }
 
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
-        self.squares.is_empty()
+        self.units.is_empty()
     }
 
     /// Whether every number of the row is 0.
     pub fn is_zero(&self, row: usize) -> bool {
-        self.squares[row] == 0.0
+        self.units[row].factor == 0.0
     }
 
     /// The cosine of two rows.
     pub fn cosine(&self, a: usize, b: usize) -> f64 {
-        quotient(dot(self.row(a), self.row(b)), self.squares[a], self.squares[b])
+        quotient(dot(self.row(a), self.row(b)), self.square(a), self.square(b))
     }
 
-    /// The cosine of a query and each row.
+    /// A query for these vectors.
     ///
     /// # Errors
-    /// The query is not finite, or of another length than the rows.
-    pub fn cosines(&self, query: &[f32]) -> Result<Vec<f64>> {
+    /// It is not finite, or of another length than the rows.
+    pub(super) fn query<'q>(&self, values: &'q [f32]) -> Result<Query<'q>> {
         let subject = || "query_vector".to_owned();
-        if self.is_empty() {
-            return Ok(Vec::new());
+        if !self.is_empty() && values.len() != self.dimensions {
+            return Err(Error::Dimension { subject: subject(), expected: self.dimensions, actual: values.len() });
         }
-        if query.len() != self.dimensions {
-            return Err(Error::Dimension { subject: subject(), expected: self.dimensions, actual: query.len() });
+        Ok(Query { values, unit: Unit::of(values, subject)?, square: dot(values, values) })
+    }
+
+    /// The cosine of a query and a row.
+    pub(super) fn relevance(&self, query: &Query<'_>, row: usize) -> f64 {
+        quotient(dot(query.values, self.row(row)), query.square, self.square(row))
+    }
+
+    /// How far a rough cosine can be from the cosine.
+    pub(super) fn margin(&self) -> f64 {
+        rough::margin(self.dimensions)
+    }
+
+    /// About the cosine of a query and each row.
+    pub(super) fn rough_relevances(&self, query: &Query<'_>) -> Vec<f64> {
+        let rows: Vec<u32> = (0..self.len() as u32).collect();
+        let exact = |row: usize| self.relevance(query, row);
+        let mut cosines = vec![0.0; rows.len()];
+        self.rough(query.values, query.unit, &rows, exact, &mut cosines);
+        cosines
+    }
+
+    /// About the cosine of a row and each of `others`.
+    pub(super) fn rough_cosines(&self, row: usize, others: &[u32], out: &mut [f64]) {
+        self.rough(self.row(row), self.units[row], others, |other| self.cosine(row, other), out);
+    }
+
+    fn rough(&self, vector: &[f32], unit: Unit, rows: &[u32], exact: impl Fn(usize) -> f64, out: &mut [f64]) {
+        const GROUP: usize = 64;
+        let mut dots = [0.0; GROUP];
+        for (rows, out) in rows.chunks(GROUP).zip(out.chunks_mut(GROUP)) {
+            rough::dots(vector, self.values, rows, &mut dots[..rows.len()]);
+            for ((&row, &dot), out) in rows.iter().zip(&dots).zip(out) {
+                let other = self.units[row as usize];
+                *out = if unit.tame && other.tame {
+                    f64::from(dot) * unit.factor * other.factor
+                } else {
+                    exact(row as usize)
+                };
+            }
         }
-        let own = square(query, subject)?;
-        Ok((0..self.len()).map(|row| quotient(dot(query, self.row(row)), own, self.squares[row])).collect())
+    }
+
+    fn square(&self, row: usize) -> f64 {
+        *self.squares[row].get_or_init(|| dot(self.row(row), self.row(row)))
     }
 
     fn row(&self, row: usize) -> &[f32] {
@@ -72,19 +137,27 @@ impl<'a> Vectors<'a> {
     }
 }
 
+impl Unit {
+    /// Finite numbers cannot overflow a square in double precision, so it tells whether all are finite.
+    fn of(vector: &[f32], subject: impl Fn() -> String) -> Result<Self> {
+        let mut square = [0.0];
+        rough::dots(vector, vector, &[0], &mut square);
+        if rough::TAME.contains(&square[0]) {
+            return Ok(Self { factor: f64::from(square[0]).sqrt().recip(), tame: true });
+        }
+        let square = dot(vector, vector);
+        if square.is_finite() {
+            let zero = square == 0.0;
+            return Ok(Self { factor: if zero { 0.0 } else { square.sqrt().recip() }, tame: zero });
+        }
+        let position = vector.iter().position(|value| !value.is_finite()).unwrap_or_default();
+        Err(Error::Vector { subject: subject(), value: vector[position].to_string(), position })
+    }
+}
+
 fn quotient(dot: f64, a: f64, b: f64) -> f64 {
     // The root of a rounded square is exact, so that a vector's cosine to itself is 1; + 0.0 makes -0.0 a plain zero.
     if a == 0.0 || b == 0.0 { 0.0 } else { (dot / (a * b).sqrt()).clamp(-1.0, 1.0) + 0.0 }
-}
-
-/// The squared length. Finite numbers cannot overflow it, so it tells whether all are finite.
-fn square(vector: &[f32], subject: impl Fn() -> String) -> Result<f64> {
-    let square = dot(vector, vector);
-    if square.is_finite() {
-        return Ok(square);
-    }
-    let position = vector.iter().position(|value| !value.is_finite()).unwrap_or_default();
-    Err(Error::Vector { subject: subject(), value: vector[position].to_string(), position })
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f64 {
@@ -156,7 +229,12 @@ mod tests {
             prop_assert!((vectors.cosine(0, 1) - plain(&a, &b)).abs() < 1e-12);
             prop_assert_eq!(vectors.cosine(0, 1).to_bits(), vectors.cosine(1, 0).to_bits());
             prop_assert_eq!(vectors.cosine(0, 0), if vectors.is_zero(0) { 0.0 } else { 1.0 });
-            prop_assert_eq!(vectors.cosines(&a).unwrap()[1].to_bits(), vectors.cosine(0, 1).to_bits());
+            let query = vectors.query(&a).unwrap();
+            prop_assert_eq!(vectors.relevance(&query, 1).to_bits(), vectors.cosine(0, 1).to_bits());
+            let mut rough = [f64::NAN];
+            vectors.rough_cosines(0, &[1], &mut rough);
+            prop_assert!((rough[0] - vectors.cosine(0, 1)).abs() <= vectors.margin());
+            prop_assert!((vectors.rough_relevances(&query)[1] - vectors.cosine(0, 1)).abs() <= vectors.margin());
         }
 
         #[test]
@@ -178,9 +256,9 @@ mod tests {
         assert!(matches!(Vectors::new(&[0.0; 3], 2), Err(Error::Input(_))));
         assert!(matches!(Vectors::new(&[0.0; 3], 0), Err(Error::Input(_))));
         let vectors = Vectors::new(&[0.0, 1.0], 2).unwrap();
-        let error = vectors.cosines(&[1.0]).unwrap_err();
+        let error = vectors.query(&[1.0]).unwrap_err();
         assert_eq!(error, Error::Dimension { subject: "query_vector".into(), expected: 2, actual: 1 });
-        let error = vectors.cosines(&[1.0, f32::INFINITY]).unwrap_err();
+        let error = vectors.query(&[1.0, f32::INFINITY]).unwrap_err();
         assert_eq!(error, Error::Vector { subject: "query_vector".into(), value: "inf".into(), position: 1 });
     }
 }

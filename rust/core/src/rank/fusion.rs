@@ -38,12 +38,29 @@ pub struct Fused<'a> {
 }
 
 impl Fusion {
+    /// How many candidates.
+    pub fn len(&self) -> usize {
+        self.ranked.len()
+    }
+
+    /// Whether there is no candidate.
+    pub fn is_empty(&self) -> bool {
+        self.ranked.is_empty()
+    }
+
+    /// The candidate at this place, the best at 0.
+    pub fn get(&self, place: usize) -> Option<Fused<'_>> {
+        self.ranked.get(place).map(|ranked| self.fused(ranked))
+    }
+
     /// The candidates, best first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Fused<'_>> {
-        self.ranked.iter().map(|&Ranked { id, row, score }| {
-            let start = row as usize * self.lists;
-            Fused { id, score, contributions: &self.contributions[start..start + self.lists] }
-        })
+        self.ranked.iter().map(|ranked| self.fused(ranked))
+    }
+
+    fn fused(&self, &Ranked { id, row, score }: &Ranked) -> Fused<'_> {
+        let start = row as usize * self.lists;
+        Fused { id, score, contributions: &self.contributions[start..start + self.lists] }
     }
 }
 
@@ -319,7 +336,11 @@ mod tests {
         fn a_cut_is_the_head_of_the_whole((rankings, weights) in lists(), top_k in 0_usize..15) {
             let mut whole = rows(&rrf(&rankings, 60.0, &weights, None).unwrap());
             whole.truncate(top_k);
-            prop_assert_eq!(rows(&rrf(&rankings, 60.0, &weights, Some(top_k)).unwrap()), whole);
+            let cut = rrf(&rankings, 60.0, &weights, Some(top_k)).unwrap();
+            prop_assert_eq!(cut.get(cut.len()), None);
+            let one_by_one = (0..cut.len()).filter_map(|place| cut.get(place));
+            prop_assert!(one_by_one.eq(cut.iter()));
+            prop_assert_eq!(rows(&cut), whole);
         }
     }
 
@@ -343,7 +364,7 @@ mod tests {
     #[test]
     fn nothing_fuses_to_nothing() {
         let none: [Vec<u32>; 0] = [];
-        assert_eq!(rrf(&none, 60.0, &[], None).unwrap().iter().len(), 0);
+        assert!(rrf(&none, 60.0, &[], None).unwrap().is_empty());
         assert_eq!(rrf(&[Vec::new()], 60.0, &[1.0], None).unwrap().iter().len(), 0);
     }
 

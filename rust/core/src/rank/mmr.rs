@@ -6,14 +6,20 @@
 //!
 //! The redundancy of a candidate only grows as more is picked, so a value computed against some of the picks bounds the
 //! value against all of them from above. The candidates wait in a heap under such bounds, and only the one on top is
-//! compared with one more pick: the lazy greedy evaluation of Minoux (1978), with the picks of the full evaluation.
+//! compared with more picks, the newest first: the lazy greedy evaluation of Minoux (1978). The heap works with rough
+//! cosines; whatever comes within their margin of the best is compared exactly before one is picked. So the picks, their
+//! order and every number are those of the full evaluation in double precision.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
 
-use super::cosine::Vectors;
+use super::cosine::{Query, Vectors};
 use crate::{Error, Result};
+
+/// Picks that a candidate is compared with at a time.
+const GROUP: usize = 4;
 
 /// A vector that was picked, and why.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,65 +45,173 @@ pub fn mmr(query: &[f32], vectors: &Vectors<'_>, k: usize, lambda: f64) -> Resul
     if !(0.0..=1.0).contains(&lambda) {
         return Err(Error::Parameter { field: "lambda_", value: lambda.to_string(), limit: "between 0 and 1" });
     }
-    let relevances = vectors.cosines(query)?;
-    let mut picks = pick_directed(&relevances, vectors, k, lambda);
+    if vectors.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = vectors.query(query)?;
+    let mut picks = Picking::new(vectors, &query, lambda).run(k);
     let zeros = (0..vectors.len()).filter(|&index| vectors.is_zero(index));
     let missing = k.saturating_sub(picks.len());
     picks.extend(zeros.take(missing).map(|index| Pick { index, relevance: 0.0, redundancy: 0.0, value: 0.0 }));
     Ok(picks)
 }
 
-fn pick_directed(relevances: &[f64], vectors: &Vectors<'_>, k: usize, lambda: f64) -> Vec<Pick> {
-    let directed = relevances.iter().enumerate().filter(|&(index, _)| !vectors.is_zero(index));
-    let mut waiting: Vec<Waiting> =
-        directed.map(|(index, &relevance)| Waiting::new(lambda, index, relevance)).collect();
-    let mut picks = Vec::with_capacity(k.min(waiting.len()));
-    let first = waiting.iter().enumerate().max_by_key(|&(_, candidate)| candidate).map(|(place, _)| place);
-    let Some(first) = first.filter(|_| k > 0).map(|place| waiting.swap_remove(place)) else {
-        return picks;
-    };
-    for candidate in &mut waiting {
-        candidate.redundancy = f64::NEG_INFINITY;
-        candidate.compare(lambda, vectors.cosine(first.index, candidate.index));
-    }
-    picks.push(first.pick());
-    let mut heap = BinaryHeap::from(waiting);
-    while picks.len() < k
-        && let Some(mut top) = heap.peek_mut()
-    {
-        if top.compared == picks.len() {
-            picks.push(PeekMut::pop(top).pick());
-        } else {
-            let cosine = vectors.cosine(picks[top.compared].index, top.index);
-            top.compare(lambda, cosine);
-        }
-    }
-    picks
+struct Picking<'a> {
+    vectors: &'a Vectors<'a>,
+    query: &'a Query<'a>,
+    lambda: f64,
+    /// Two rough values, or cosines, further apart than this are in the right order.
+    doubt: f64,
+    waiting: BinaryHeap<Waiting>,
+    candidates: Vec<Candidate>,
+    /// What is known exactly of a row that once came close: its relevance, and its redundancy among so many picks.
+    known: Vec<Option<Known>>,
+    rows: Vec<u32>,
 }
 
-/// A candidate and what is known of it: its redundancy and value against the first `compared` picks.
-#[derive(Debug)]
+/// A candidate under a bound of its value.
+#[derive(Debug, Clone, Copy)]
 struct Waiting {
-    index: usize,
-    compared: usize,
+    value: f64,
+    index: u32,
+}
+
+/// About what is known of a candidate, against the picks below `compared` and those in `newer`.
+#[derive(Debug, Clone)]
+struct Candidate {
     relevance: f64,
     redundancy: f64,
-    value: f64,
+    compared: usize,
+    newer: Range<usize>,
 }
 
-impl Waiting {
-    fn new(lambda: f64, index: usize, relevance: f64) -> Self {
-        Self { index, compared: 0, relevance, redundancy: 0.0, value: value(lambda, relevance, 0.0) }
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    relevance: f64,
+    redundancy: f64,
+    picks: usize,
+}
+
+impl<'a> Picking<'a> {
+    fn new(vectors: &'a Vectors<'a>, query: &'a Query<'a>, lambda: f64) -> Self {
+        let relevances = vectors.rough_relevances(query);
+        let candidate =
+            |&relevance: &f64| Candidate { relevance, redundancy: f64::NEG_INFINITY, compared: 0, newer: 0..0 };
+        let candidates: Vec<Candidate> = relevances.iter().map(candidate).collect();
+        let directed = (0..vectors.len()).filter(|&index| !vectors.is_zero(index));
+        let waiting =
+            directed.map(|index| Waiting { value: value(lambda, relevances[index], 0.0), index: index as u32 });
+        let waiting = waiting.collect();
+        // Each value is within the margin of the exact one: λ·margin for its relevance, (1 − λ)·margin for the rest.
+        let doubt = 2.0 * vectors.margin();
+        let known = vec![None; vectors.len()];
+        Self { vectors, query, lambda, doubt, waiting, candidates, known, rows: Vec::new() }
     }
 
-    fn compare(&mut self, lambda: f64, cosine: f64) {
-        self.compared += 1;
-        self.redundancy = self.redundancy.max(cosine);
-        self.value = value(lambda, self.relevance, self.redundancy);
+    fn run(mut self, k: usize) -> Vec<Pick> {
+        let mut picks = Vec::with_capacity(k.min(self.waiting.len()));
+        while picks.len() < k
+            && let Some(pick) = self.next()
+        {
+            if picks.is_empty() && k > 1 {
+                self.compare_all(pick.index);
+            }
+            self.rows.push(pick.index as u32);
+            picks.push(pick);
+        }
+        picks
     }
 
-    fn pick(self) -> Pick {
-        Pick { index: self.index, relevance: self.relevance, redundancy: self.redundancy, value: self.value }
+    /// Take the best candidate out of the heap, which is the best of those that rough values cannot tell apart.
+    fn next(&mut self) -> Option<Pick> {
+        let mut close = vec![self.pop(f64::NEG_INFINITY)?];
+        let floor = close[0].value - self.doubt;
+        while let Some(other) = self.pop(floor) {
+            close.push(other);
+        }
+        let picks: Vec<Pick> = close.iter().map(|candidate| self.exact(candidate.index as usize)).collect();
+        let (place, &best) = picks.iter().enumerate().max_by(|(_, a), (_, b)| order(a, b))?;
+        close.swap_remove(place);
+        self.waiting.extend(close);
+        Some(best)
+    }
+
+    /// Take the candidate of the highest rough value out of the heap, unless that is below `floor`.
+    fn pop(&mut self, floor: f64) -> Option<Waiting> {
+        let mut top = self.waiting.peek_mut()?;
+        loop {
+            if top.value < floor {
+                return None;
+            }
+            let candidate = &mut self.candidates[top.index as usize];
+            let Some(next) = candidate.next_picks(self.rows.len()) else {
+                return Some(PeekMut::pop(top));
+            };
+            let mut cosines = [0.0; GROUP];
+            let cosines = &mut cosines[..next.len()];
+            self.vectors.rough_cosines(top.index as usize, &self.rows[next], cosines);
+            let redundancy = cosines.iter().copied().fold(candidate.redundancy, f64::max);
+            if redundancy > candidate.redundancy {
+                candidate.redundancy = redundancy;
+                top.value = value(self.lambda, candidate.relevance, redundancy);
+                drop(top);
+                top = self.waiting.peek_mut()?;
+            }
+        }
+    }
+
+    /// Compare every candidate that waits with the first pick, in one go.
+    fn compare_all(&mut self, first: usize) {
+        let mut waiting = std::mem::take(&mut self.waiting).into_vec();
+        let rows: Vec<u32> = waiting.iter().map(|waiting| waiting.index).collect();
+        let mut cosines = vec![0.0; rows.len()];
+        self.vectors.rough_cosines(first, &rows, &mut cosines);
+        for (waiting, cosine) in waiting.iter_mut().zip(cosines) {
+            let candidate = &mut self.candidates[waiting.index as usize];
+            *candidate = Candidate { relevance: candidate.relevance, redundancy: cosine, compared: 1, newer: 1..1 };
+            waiting.value = value(self.lambda, candidate.relevance, cosine);
+        }
+        self.waiting = waiting.into();
+    }
+
+    fn exact(&mut self, index: usize) -> Pick {
+        let (vectors, query) = (self.vectors, self.query);
+        let known = self.known[index].get_or_insert_with(|| Known {
+            relevance: vectors.relevance(query, index),
+            redundancy: f64::NEG_INFINITY,
+            picks: 0,
+        });
+        let newer = &self.rows[known.picks..];
+        let mut rough = vec![0.0; newer.len()];
+        vectors.rough_cosines(index, newer, &mut rough);
+        let floor = rough.iter().copied().fold(f64::NEG_INFINITY, f64::max) - self.doubt;
+        for (&pick, _) in newer.iter().zip(&rough).filter(|&(_, &rough)| rough >= floor) {
+            known.redundancy = known.redundancy.max(vectors.cosine(pick as usize, index));
+        }
+        known.picks = self.rows.len();
+        let Known { relevance, redundancy, picks } = *known;
+        let redundancy = if picks == 0 { 0.0 } else { redundancy };
+        Pick { index, relevance, redundancy, value: value(self.lambda, relevance, redundancy) }
+    }
+}
+
+impl Candidate {
+    /// Some picks, of this many, that the candidate is to be compared with next; it counts as compared with them.
+    fn next_picks(&mut self, picks: usize) -> Option<Range<usize>> {
+        if self.newer.end < picks {
+            let next = picks.saturating_sub(GROUP).max(self.newer.end.max(self.compared))..picks;
+            // Where a gap would be left, what is below it is forgotten and compared again if need be.
+            let start = if next.start == self.newer.end { self.newer.start } else { next.start };
+            self.newer = start..picks;
+            return Some(next);
+        }
+        if self.newer.start <= self.compared {
+            self.compared = picks;
+            return None;
+        }
+        let next = self.newer.start.saturating_sub(GROUP).max(self.compared)..self.newer.start;
+        self.newer.start = next.start;
+        Some(next)
     }
 }
 
@@ -106,12 +220,14 @@ fn value(lambda: f64, relevance: f64, redundancy: f64) -> f64 {
     lambda * relevance - (1.0 - lambda) * redundancy + 0.0
 }
 
+fn order(a: &Pick, b: &Pick) -> Ordering {
+    let by_value = a.value.total_cmp(&b.value);
+    by_value.then_with(|| a.relevance.total_cmp(&b.relevance)).then_with(|| b.index.cmp(&a.index))
+}
+
 impl Ord for Waiting {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.value
-            .total_cmp(&other.value)
-            .then_with(|| self.relevance.total_cmp(&other.relevance))
-            .then_with(|| other.index.cmp(&self.index))
+        self.value.total_cmp(&other.value)
     }
 }
 
@@ -137,7 +253,8 @@ mod tests {
 
     /// Every value against every pick, anew at every step.
     fn naive(query: &[f32], vectors: &Vectors<'_>, k: usize, lambda: f64) -> Vec<Pick> {
-        let relevances = vectors.cosines(query).unwrap();
+        let query = vectors.query(query).unwrap();
+        let relevances: Vec<f64> = (0..vectors.len()).map(|row| vectors.relevance(&query, row)).collect();
         let mut picks: Vec<Pick> = Vec::new();
         while picks.len() < k.min(vectors.len()) {
             let mut best: Option<(bool, Pick)> = None;

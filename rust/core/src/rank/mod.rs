@@ -7,6 +7,7 @@ mod fusion;
 mod mmr;
 mod redundancy;
 mod reorder;
+mod rough;
 mod topk;
 
 pub use cosine::Vectors;

@@ -3,16 +3,23 @@
 //! Byte pair encoding over the pieces that the encoding's pattern cuts, as the reference `tiktoken` does it with
 //! `encode_ordinary`: what looks like a special token in a text is text.
 
+use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use tiktoken::CoreBpe;
 
+use super::words::{self, Memory};
 use crate::{Error, Result};
 
 static CL100K_BASE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::cl100k_base);
 static O200K_BASE: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 static CL100K_BASE_WIDTHS: LazyLock<Vec<u16>> = LazyLock::new(|| widths(&CL100K_BASE));
 static O200K_BASE_WIDTHS: LazyLock<Vec<u16>> = LazyLock::new(|| widths(&O200K_BASE));
+
+thread_local! {
+    static CL100K_BASE_WORDS: RefCell<Memory> = RefCell::new(Memory::new());
+    static O200K_BASE_WORDS: RefCell<Memory> = RefCell::new(Memory::new());
+}
 
 /// An encoding. Its tables are built on first use and shared by all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +49,11 @@ impl Encoding {
 
     /// How many tokens the text has.
     pub fn count(self, text: &str) -> usize {
-        self.tables().count(text)
+        let words = match self {
+            Self::Cl100kBase => &CL100K_BASE_WORDS,
+            Self::O200kBase => &O200K_BASE_WORDS,
+        };
+        words.with_borrow_mut(|memory| words::count(self.tables(), memory, text))
     }
 
     /// The tokens of the text.

@@ -4,6 +4,7 @@ mod budget;
 mod counting;
 mod encoding;
 mod spans;
+mod words;
 
 pub use budget::{Budget, fit_budget};
 pub use counting::count_many;
