@@ -1,4 +1,7 @@
-//! What each slot of a segment holds, in the order of the slots: variable-length integers, most of one to three bytes.
+//! What each slot of a segment holds, in the order of the slots, in about one and a half bytes a term.
+//!
+//! A slot's terms ascend. Each is written as its distance from the one before, shifted left by one place, with the last
+//! bit set where its frequency, above 1, follows; both as integers of variable length, seven bits a byte.
 
 #[derive(Debug, Default)]
 pub(super) struct Forward {
@@ -7,23 +10,38 @@ pub(super) struct Forward {
 }
 
 impl Forward {
-    /// Append the next slot's (term, frequency) pairs.
-    pub(super) fn push(&mut self, counts: impl Iterator<Item = (u32, u32)>) {
-        for (term, frequency) in counts {
-            self.write(term);
-            self.write(frequency);
+    /// Append the next slot's (term, frequency) pairs, by ascending term.
+    pub(super) fn push(&mut self, counts: &[(u32, u32)]) {
+        let mut next = 0;
+        for &(term, frequency) in counts {
+            self.write(u64::from(term - next) << 1 | u64::from(frequency > 1));
+            if frequency > 1 {
+                self.write(frequency.into());
+            }
+            next = term;
         }
         self.ends.push(self.bytes.len());
     }
 
-    /// A slot's (term, frequency) pairs, as they were pushed.
+    /// A slot's (term, frequency) pairs.
     pub(super) fn get(&self, slot: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
         let start = slot.checked_sub(1).map_or(0, |previous| self.ends[previous]);
         let mut bytes = self.bytes[start..self.ends[slot]].iter();
-        std::iter::from_fn(move || Some((read(&mut bytes)?, read(&mut bytes)?)))
+        let mut term = 0;
+        std::iter::from_fn(move || {
+            let value = read(&mut bytes)?;
+            term += (value >> 1) as u32;
+            Some((term, if value & 1 == 1 { read(&mut bytes)? as u32 } else { 1 }))
+        })
     }
 
-    fn write(&mut self, mut value: u32) {
+    /// Give back what was reserved for slots that will not come.
+    pub(super) fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
+    fn write(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.bytes.push(value as u8 | 0x80);
             value >>= 7;
@@ -32,12 +50,12 @@ impl Forward {
     }
 }
 
-fn read(bytes: &mut std::slice::Iter<'_, u8>) -> Option<u32> {
+fn read(bytes: &mut std::slice::Iter<'_, u8>) -> Option<u64> {
     let mut value = 0;
     let mut shift = 0;
     loop {
         let byte = *bytes.next()?;
-        value |= u32::from(byte & 0x7F) << shift;
+        value |= u64::from(byte & 0x7F) << shift;
         if byte < 0x80 {
             return Some(value);
         }
@@ -47,19 +65,23 @@ fn read(bytes: &mut std::slice::Iter<'_, u8>) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
 
     proptest! {
         #[test]
-        fn gives_back_what_was_pushed(slots in prop::collection::vec(prop::collection::vec((any::<u32>(), 0_u32..300), 0..9), 0..9)) {
+        fn gives_back_what_was_pushed(
+            slots in prop::collection::vec(prop::collection::btree_map(any::<u32>(), 1_u32..300, 0..9), 0..9),
+        ) {
             let mut forward = Forward::default();
             for counts in &slots {
-                forward.push(counts.iter().copied());
+                forward.push(&counts.iter().map(|(&term, &frequency)| (term, frequency)).collect::<Vec<_>>());
             }
             for (slot, counts) in slots.iter().enumerate() {
-                prop_assert_eq!(&forward.get(slot).collect::<Vec<_>>(), counts);
+                prop_assert_eq!(&forward.get(slot).collect::<BTreeMap<_, _>>(), counts);
             }
         }
     }

@@ -1,14 +1,20 @@
-//! The index that callers see: many readers or one writer, and every write as a whole or not at all.
+//! The index that callers see: readers beside one writer, who lets them in after each document.
 
-use parking_lot::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use rayon::prelude::*;
 
 use super::analysis::Analysis;
-use super::scoring::{Norms, Parameters, idf, saturation};
+use super::batch::Batch;
+use super::compaction::compact;
+use super::scoring::{Parameters, idf};
 use super::search::search;
-use super::segment::SLOTS;
 use super::state::State;
-use crate::error::{Error, Result};
+use crate::error::Result;
+#[cfg(doc)]
+use crate::error::Error;
 use crate::filter::Metadata;
 use crate::key::{ChunkKey, DocumentId};
 use crate::pool;
@@ -41,11 +47,38 @@ pub struct TermScore {
 
 /// A live index of texts, searched by BM25.
 ///
-/// Every method may be called from many threads at once. A write is seen as a whole or not at all, by the next search.
+/// Every method may be called from many threads at once. The chunks that one write has for one document are seen together
+/// or not at all, by the next search; the documents of a large write become visible one after the other.
 #[derive(Debug)]
 pub struct Bm25Index {
     parameters: Parameters,
-    state: RwLock<State>,
+    shared: Arc<Shared>,
+}
+
+/// What the threads share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// Held for a whole write. Who holds it alone may lock `state` for writing, and does so for a millisecond or two.
+    pub(super) writer: Mutex<()>,
+    pub(super) state: RwLock<State>,
+}
+
+impl Shared {
+    /// Wait while a writer has the state, but not long for one that waits itself for the end of a large batch of queries.
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
+        const PATIENCE: Duration = Duration::from_millis(1);
+        self.state.try_read_for(PATIENCE).unwrap_or_else(|| self.state.read_recursive())
+    }
+
+    /// Give segments the postings that they need, made beside the readers; the writers' lock must be held.
+    pub(super) fn renew(&self) {
+        loop {
+            let renewal = self.read().renewal();
+            let Some((segment, renewal)) = renewal else { return };
+            let former = self.state.write().renew(segment, renewal);
+            drop(former);
+        }
+    }
 }
 
 impl Bm25Index {
@@ -54,7 +87,9 @@ impl Bm25Index {
     /// # Errors
     /// [`Error::Parameter`] unless `k1` is finite and at least 0 and `b` between 0 and 1.
     pub fn new(k1: f64, b: f64) -> Result<Self> {
-        Ok(Self { parameters: Parameters::new(k1, b)?, state: RwLock::default() })
+        let parameters = Parameters::new(k1, b)?;
+        let shared = Shared { writer: Mutex::new(()), state: RwLock::new(State::new(parameters)) };
+        Ok(Self { parameters, shared: Arc::new(shared) })
     }
 
     /// How slowly repeated terms saturate.
@@ -69,7 +104,7 @@ impl Bm25Index {
 
     /// How many chunks there are, those without a term included.
     pub fn len(&self) -> usize {
-        self.state.read().chunks as usize
+        self.shared.read().chunks as usize
     }
 
     /// Whether there is no chunk.
@@ -77,14 +112,15 @@ impl Bm25Index {
         self.len() == 0
     }
 
-    /// Insert chunks, or replace those of the same key, in one step; of two of one key the later stays.
+    /// Insert chunks, or replace those of the same key; of two of one key the later stays.
     ///
-    /// `metadata`, where there is some, has an entry for every chunk.
+    /// `metadata`, where there is some, has an entry for every chunk. The chunks of each document become visible in one
+    /// step, the documents one after the other, in the order in which they first appear.
     ///
     /// # Errors
     /// [`Error::Input`] where the arguments differ in length; nothing is stored then.
     pub fn upsert(&self, keys: Vec<ChunkKey>, texts: &[&str], metadata: Option<&[Metadata]>) -> Result<()> {
-        self.write(keys, texts, metadata, |_| ())
+        self.write(&Batch::new(keys, texts, metadata)?, None)
     }
 
     /// Put these chunks in the place of all that the document has, in one step.
@@ -99,22 +135,21 @@ impl Bm25Index {
         metadata: Option<&[Metadata]>,
     ) -> Result<()> {
         let keys = chunk_indices.iter().map(|&index| ChunkKey::new(document_id.clone(), index)).collect();
-        self.write(keys, texts, metadata, |state| {
-            state.remove(document_id);
-        })
+        self.write(&Batch::new(keys, texts, metadata)?, Some(document_id))
     }
 
     /// Remove a document and return how many chunks it had.
     pub fn remove(&self, document_id: &DocumentId) -> usize {
-        let mut state = self.state.write();
-        let removed = state.remove(document_id);
-        finish(state);
+        let writer = self.shared.writer.lock();
+        let removed = self.shared.state.write().remove(document_id);
+        compact(&self.shared, writer);
         removed
     }
 
     /// Remove everything.
     pub fn clear(&self) {
-        let cleared = std::mem::take(&mut *self.state.write());
+        let _writer = self.shared.writer.lock();
+        let cleared = std::mem::replace(&mut *self.shared.state.write(), State::new(self.parameters));
         drop(cleared);
     }
 
@@ -128,10 +163,10 @@ impl Bm25Index {
     /// As [`Self::search`] for each of many queries, all against the same state, by all cores.
     pub fn search_many(&self, queries: &[&str], top_k: usize, filter: &Metadata) -> Vec<Vec<Hit>> {
         let queries: Vec<Analysis> = queries.iter().map(|query| Analysis::of(&[query])).collect();
-        let state = self.state.read();
-        let eligible = state.columns.eligible(filter);
+        let state = self.shared.read();
+        let mask = state.mask(filter);
         let page = |query: &Analysis| -> Vec<Hit> {
-            let found = search(&state, self.parameters, query, top_k, eligible.as_ref());
+            let found = search(&state, query, top_k, mask.as_deref());
             found.into_iter().map(|hit| Hit { key: hit.key.clone(), score: hit.score }).collect()
         };
         match pool::threads().filter(|_| queries.len() > 1) {
@@ -143,18 +178,17 @@ impl Bm25Index {
     /// What each distinct term of the query adds to a chunk's score, in order; empty where there is no such chunk.
     pub fn explain(&self, query: &str, key: &ChunkKey) -> Vec<TermScore> {
         let query = Analysis::of(&[query]);
-        let state = self.state.read();
+        let state = self.shared.read();
         let Some(slot) = state.find(key) else { return Vec::new() };
-        let (segment, slot) = (&state.segments[slot as usize / SLOTS], slot as usize % SLOTS);
-        let norms = Norms::new(self.parameters, state.chunks, state.total_length, 0);
-        let norm = norms.of(segment.lengths()[slot]);
+        let (segment, slot) = state.at(slot);
+        let (saturations, length) = (state.saturations(), segment.lengths()[slot]);
         let score = |(term, query_frequency): (&str, u32)| {
             let number = state.vocabulary.get(term);
             let held = segment.forward.get(slot).find(|&(held, _)| Some(held) == number);
             let document_frequency = number.map_or(0, |number| state.vocabulary.document_frequency(number));
             let idf = idf(state.chunks, document_frequency);
-            let contribution =
-                held.map_or(0.0, |(_, frequency)| f64::from(query_frequency) * idf * saturation(frequency, norm));
+            let weight = f64::from(query_frequency) * idf;
+            let contribution = held.map_or(0.0, |(_, frequency)| weight * saturations.of(frequency, length));
             let term_frequency = held.map_or(0, |(_, frequency)| frequency);
             TermScore { term: term.into(), query_frequency, term_frequency, document_frequency, idf, contribution }
         };
@@ -164,46 +198,14 @@ impl Bm25Index {
     /// How many slots and terms are held, dead ones included.
     #[cfg(test)]
     pub(super) fn held(&self) -> (usize, usize) {
-        let state = self.state.read();
+        let state = self.shared.read();
         (state.slots(), state.vocabulary.len())
     }
 
-    fn write(
-        &self,
-        keys: Vec<ChunkKey>,
-        texts: &[&str],
-        metadata: Option<&[Metadata]>,
-        before: impl FnOnce(&mut State),
-    ) -> Result<()> {
-        let entries = metadata.map_or(keys.len(), <[_]>::len);
-        if keys.len() != texts.len() || entries != texts.len() {
-            let (keys, texts) = (keys.len(), texts.len());
-            let message = format!("{keys} chunks, {texts} texts and metadata for {entries}: give one of each a chunk");
-            return Err(Error::Input(message));
-        }
-        let analyses = Analysis::of_many(texts);
-        let mut state = self.state.write();
-        if state.slots() + keys.len() > u32::MAX as usize {
-            return Err(Error::Input(format!("an index holds at most {} chunks: divide the collection", u32::MAX)));
-        }
-        before(&mut state);
-        let (mut keys, mut metadata) = (keys.into_iter(), metadata.unwrap_or_default().iter());
-        for analysis in analyses {
-            state.put(analysis, &mut keys, &mut metadata);
-        }
-        finish(state);
+    fn write(&self, batch: &Batch<'_>, replaced: Option<&DocumentId>) -> Result<()> {
+        let writer = self.shared.writer.lock();
+        batch.write(&self.shared, replaced)?;
+        compact(&self.shared, writer);
         Ok(())
-    }
-}
-
-/// End a write: compact if need be, which other writers wait for while readers go on.
-fn finish(state: RwLockWriteGuard<'_, State>) {
-    if state.is_sparse() {
-        let state = RwLockWriteGuard::downgrade_to_upgradable(state);
-        let compacted = state.compacted();
-        let mut state = RwLockUpgradableReadGuard::upgrade(state);
-        let sparse = std::mem::replace(&mut *state, compacted);
-        drop(state);
-        drop(sparse);
     }
 }

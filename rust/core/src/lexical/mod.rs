@@ -18,13 +18,19 @@
 //! # Structure
 //!
 //! Chunks fill slots, 65,536 a segment. A segment holds postings (`u16` slot, `u8` frequency with the rare greater ones
-//! aside), lengths, a bitmap of the living, and for each slot the terms it holds, which is what a removal reads. When more
-//! than a quarter of all that is held is dead, the survivors move together, slots, terms and metadata alike, while readers
-//! go on. A search adds up one window of 4,096 slots after the other and keeps the best in a heap.
+//! aside), lengths, a bitmap of the living, and for each slot the terms it holds, which is what a removal reads. When a
+//! segment is full its postings are laid down in arrays of exact size. When more than a quarter of all that is held is dead,
+//! the survivors move together, slots, terms and metadata alike, beside readers and writers. A search takes windows of 4,096
+//! slots, the most promising first, and leaves out what the bounds of [`bounds`] show to be in vain.
 
 mod analysis;
+mod batch;
+mod bounds;
+mod compaction;
+mod documents;
 mod forward;
 mod index;
+mod mask;
 mod postings;
 mod scoring;
 mod search;
@@ -33,5 +39,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
+mod window;
 
 pub use index::{Bm25Index, Hit, TermScore};

@@ -25,6 +25,12 @@ impl Parameters {
         }
         Ok(Self { k1, b })
     }
+
+    /// What a chunk's length weighs against a frequency: `k1 · (1 − b + b · length / average)`.
+    #[inline]
+    pub(super) fn norm(self, length: u32, average: f64) -> f64 {
+        self.k1 * (1.0 - self.b + self.b * f64::from(length) / average)
+    }
 }
 
 /// The inverse document frequency of a term that `holding` of `chunks` chunks hold; always positive.
@@ -40,34 +46,35 @@ pub(super) fn saturation(frequency: u32, norm: f64) -> f64 {
     frequency / (frequency + norm)
 }
 
-/// `k1 · (1 − b + b · length / average)` by length.
+/// The saturations of one collection at one moment, tabled for short chunks and small frequencies, which are nearly all.
 #[derive(Debug)]
-pub(super) struct Norms {
+pub(super) struct Saturations {
     parameters: Parameters,
     average: f64,
-    /// The norms of short chunks, which are nearly all.
-    short: Vec<f64>,
+    /// By length: the norm, then the saturation of each small frequency; a row is one cache line.
+    rows: Vec<[f64; ROW]>,
 }
 
-impl Norms {
-    /// Norms of a collection; `longest` bounds the lengths that will be asked for.
-    pub(super) fn new(parameters: Parameters, chunks: u64, total_length: u64, longest: u32) -> Self {
-        const TABLE: u32 = 4096;
-        let mut norms = Self { parameters, average: total_length as f64 / chunks as f64, short: Vec::new() };
-        norms.short = (0..TABLE.min(longest.saturating_add(1))).map(|length| norms.compute(length)).collect();
-        norms
+const ROW: usize = 8;
+
+impl Saturations {
+    /// Those of a collection of this average length; `longest` bounds the lengths that will be asked for.
+    pub(super) fn new(parameters: Parameters, average: f64, longest: u32) -> Self {
+        const ROWS: u32 = 1024;
+        let row = |length| {
+            let norm = parameters.norm(length, average);
+            std::array::from_fn(|frequency| if frequency == 0 { norm } else { saturation(frequency as u32, norm) })
+        };
+        Self { parameters, average, rows: (0..ROWS.min(longest.saturating_add(1))).map(row).collect() }
     }
 
+    /// The saturation of a frequency, at least 1, in a chunk of this length.
     #[inline]
-    pub(super) fn of(&self, length: u32) -> f64 {
-        match self.short.get(length as usize) {
-            Some(&norm) => norm,
-            None => self.compute(length),
+    pub(super) fn of(&self, frequency: u32, length: u32) -> f64 {
+        match self.rows.get(length as usize) {
+            Some(row) if (frequency as usize) < ROW => row[frequency as usize],
+            Some(row) => saturation(frequency, row[0]),
+            None => saturation(frequency, self.parameters.norm(length, self.average)),
         }
-    }
-
-    fn compute(&self, length: u32) -> f64 {
-        let Parameters { k1, b } = self.parameters;
-        k1 * (1.0 - b + b * f64::from(length) / self.average)
     }
 }

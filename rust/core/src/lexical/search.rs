@@ -1,48 +1,41 @@
-//! Top-k search: exact scores of all matching chunks, a window of slots at a time.
-
-use std::borrow::Cow;
-
-use roaring::RoaringBitmap;
+//! Top-k search that leaves out what cannot be among the best: windows, lists and chunks, by their bounds.
+//!
+//! The plan takes all windows of all segments, those first that promise most; once the `k`-th best score exceeds what a
+//! window can reach, it and all after it are done. [`super::window`] scores one window.
 
 use super::analysis::Analysis;
+use super::bounds::{WINDOW, WINDOWS};
+use super::mask::Mask;
 use super::postings::List;
-use super::scoring::{Norms, Parameters, idf, saturation};
-use super::segment::{SLOTS, Segment};
+use super::scoring::idf;
+use super::segment::Segment;
 use super::state::State;
+use super::window::Scorer;
 use crate::key::ChunkKey;
-use crate::rank::{Scored, TopK};
+use crate::rank::Scored;
 
-/// Slots whose scores are added up at a time: as many as stay in the nearest cache.
-const WINDOW: usize = 4096;
-
-/// A window with fewer postings is read back posting by posting rather than slot by slot.
-const FEW: usize = WINDOW / 8;
-
-/// No hit's score is lower, since a hit has a positive score.
-const LEAST: f64 = f64::from_bits(1);
-
-/// The best chunks for an analysed query, best first; equal scores by key. `eligible` restricts the slots.
+/// The best chunks for an analysed query, best first; equal scores by key. `mask` restricts the slots.
 pub(super) fn search<'a>(
     state: &'a State,
-    parameters: Parameters,
     query: &Analysis,
     top_k: usize,
-    eligible: Option<&RoaringBitmap>,
+    mask: Option<&Mask>,
 ) -> Vec<Scored<&'a ChunkKey>> {
     let terms: Vec<Term> = weighted(state, query).collect();
     if top_k == 0 || terms.is_empty() {
         return Vec::new();
     }
-    let mut top = TopK::new(top_k);
-    let norms = Norms::new(parameters, state.chunks, state.total_length, state.longest);
-    let mut scores = vec![0.0; WINDOW];
-    for (number, segment) in state.segments.iter().enumerate() {
-        if let Some(mask) = mask(segment, number, eligible) {
-            let mut windows = Windows { segment, mask: &mask, norms: &norms, scores: &mut scores, top: &mut top };
-            windows.run(&terms);
+    let plan = Plan::new(state, &terms);
+    let mut scorer = Scorer::new(state.saturations(), terms.len(), top_k);
+    for window in &plan.windows {
+        if window.bound < scorer.floor() {
+            break;
         }
+        let segment = &state.segments[window.segment];
+        let allowed = mask.map(|mask| mask.window(window.segment * WINDOWS + window.number));
+        scorer.score(segment, &plan.cursors[window.cursors.clone()], window.number, allowed);
     }
-    top.into_sorted()
+    scorer.into_sorted()
 }
 
 /// A term of the query and its factor: frequency in the query times inverse document frequency.
@@ -59,116 +52,77 @@ fn weighted<'a>(state: &'a State, query: &'a Analysis) -> impl Iterator<Item = T
     })
 }
 
-/// The slots of a segment that may be hits, one bit each; `None` where there is none.
-fn mask<'a>(segment: &'a Segment, number: usize, eligible: Option<&RoaringBitmap>) -> Option<Cow<'a, [u64]>> {
-    let Some(eligible) = eligible else { return Some(Cow::Borrowed(segment.alive())) };
-    let first = (number * SLOTS) as u32;
-    let mut mask = vec![0_u64; segment.alive().len()];
-    let mut any = false;
-    for slot in eligible.range(first..=first + (segment.len() - 1) as u32) {
-        let slot = (slot - first) as usize;
-        if segment.is_alive(slot) {
-            mask[slot / 64] |= 1 << (slot % 64);
-            any = true;
-        }
-    }
-    any.then_some(Cow::Owned(mask))
-}
-
-/// A term's postings that have not been scored yet.
-struct Cursor<'a> {
-    term: &'a Term,
-    list: List<'a>,
+/// A term's list in one segment, cut at the windows.
+pub(super) struct Cursor<'a> {
+    pub(super) term: u32,
+    pub(super) weight: f64,
+    pub(super) list: List<'a>,
+    /// Where each window's postings start, and where the last ones end.
+    pub(super) starts: [u32; WINDOWS + 1],
+    /// What no contribution in the window exceeds, but for rounding.
+    pub(super) bounds: [f64; WINDOWS],
 }
 
 impl<'a> Cursor<'a> {
-    /// Split off the postings before a slot.
-    fn take_before(&mut self, end: usize) -> List<'a> {
-        let count = self.list.slots.partition_point(|&slot| usize::from(slot) < end);
-        let (slots, later_slots) = self.list.slots.split_at(count);
-        let (frequencies, later_frequencies) = self.list.frequencies.split_at(count);
-        self.list = List { slots: later_slots, frequencies: later_frequencies };
-        List { slots, frequencies }
+    /// `slack` is what the bounds are multiplied with since the average length has grown.
+    fn new(segment: &'a Segment, term: &Term, slack: f64) -> Option<Self> {
+        let list = segment.postings.list(term.number);
+        if list.slots.is_empty() {
+            return None;
+        }
+        let bound = |byte: u8| term.weight * (f64::from(byte) / 255.0 * slack).min(1.0);
+        let mut counts = [0_u32; WINDOWS];
+        let mut bounds = [bound(list.bound); WINDOWS];
+        if let Some(table) = list.table {
+            counts = table.counts.map(u32::from);
+            bounds = table.bounds.map(bound);
+        } else {
+            list.slots.iter().for_each(|&slot| counts[usize::from(slot) / WINDOW] += 1);
+        }
+        let mut starts = [0; WINDOWS + 1];
+        for (window, count) in counts.into_iter().enumerate() {
+            starts[window + 1] = starts[window] + count;
+            if count == 0 {
+                bounds[window] = 0.0;
+            }
+        }
+        Some(Self { term: term.number, weight: term.weight, list, starts, bounds })
     }
 }
 
-/// The walk over one segment.
-struct Windows<'s, 'a> {
-    segment: &'a Segment,
-    mask: &'s [u64],
-    norms: &'s Norms,
-    /// The sums of one window; all zero between windows.
-    scores: &'s mut [f64],
-    top: &'s mut TopK<&'a ChunkKey>,
+struct Plan<'a> {
+    /// By segment, in the order of the query's terms.
+    cursors: Vec<Cursor<'a>>,
+    /// Those that hold a term, by descending bound.
+    windows: Vec<Window>,
 }
 
-impl Windows<'_, '_> {
-    fn run<'t>(&mut self, terms: &'t [Term]) {
-        let segment = self.segment;
-        let cursor = |term: &'t Term| Cursor { term, list: segment.postings.list(term.number) };
-        let mut cursors: Vec<Cursor> =
-            terms.iter().map(cursor).filter(|cursor| !cursor.list.slots.is_empty()).collect();
-        let mut lists = Vec::with_capacity(cursors.len());
-        while let Some(next) = cursors.iter().filter_map(|cursor| cursor.list.slots.first()).min() {
-            let start = usize::from(*next) / WINDOW * WINDOW;
-            let end = (start + WINDOW).min(segment.len());
-            let wanted = self.mask[start / 64..end.div_ceil(64)].iter().any(|&word| word != 0);
-            lists.clear();
-            for cursor in &mut cursors {
-                let list = cursor.take_before(end);
-                if wanted {
-                    self.add(cursor.term, list);
-                    lists.push(list);
-                }
-            }
-            if lists.iter().map(|list| list.slots.len()).sum::<usize>() < FEW {
-                self.collect_postings(&lists);
-            } else {
-                self.collect_slots(start, end);
-            }
-        }
-    }
+struct Window {
+    bound: f64,
+    segment: usize,
+    /// Within the segment.
+    number: usize,
+    cursors: std::ops::Range<usize>,
+}
 
-    /// Add a term's contributions. Terms come in the query's order, and so each chunk's sum is that of the formula.
-    fn add(&mut self, term: &Term, list: List<'_>) {
-        let Self { segment, norms, scores, .. } = self;
-        let lengths = segment.lengths();
-        for (&slot, &byte) in list.slots.iter().zip(list.frequencies) {
-            let frequency = segment.postings.frequency(term.number, slot, byte);
-            let norm = norms.of(lengths[usize::from(slot)]);
-            scores[usize::from(slot) % WINDOW] += term.weight * saturation(frequency, norm);
-        }
-    }
-
-    fn collect_postings(&mut self, lists: &[List<'_>]) {
-        for slot in lists.iter().flat_map(|list| list.slots) {
-            let slot = usize::from(*slot);
-            let score = std::mem::take(&mut self.scores[slot % WINDOW]);
-            self.offer(slot, score);
-        }
-    }
-
-    fn collect_slots(&mut self, start: usize, end: usize) {
-        const GROUP: usize = 64;
-        for first in (start..end).step_by(GROUP) {
-            let group = &self.scores[first % WINDOW..][..GROUP];
-            let greatest = group.iter().fold(0.0, |a: f64, &b| if b > a { b } else { a });
-            if greatest >= self.floor() {
-                for slot in first..end.min(first + GROUP) {
-                    self.offer(slot, self.scores[slot % WINDOW]);
+impl<'a> Plan<'a> {
+    fn new(state: &'a State, terms: &[Term]) -> Self {
+        let average = state.average();
+        let mut plan =
+            Self { cursors: Vec::with_capacity(terms.len() * state.segments.len()), windows: Vec::new() };
+        for (segment, number) in state.segments.iter().zip(0..) {
+            let slack = (average / segment.postings.baseline()).max(1.0);
+            let start = plan.cursors.len();
+            plan.cursors.extend(terms.iter().filter_map(|term| Cursor::new(segment, term, slack)));
+            for window in 0..segment.len().div_ceil(WINDOW) {
+                let bound: f64 = plan.cursors[start..].iter().map(|cursor| cursor.bounds[window]).sum();
+                if bound > 0.0 {
+                    let cursors = start..plan.cursors.len();
+                    plan.windows.push(Window { bound, segment: number, number: window, cursors });
                 }
             }
         }
-        self.scores.fill(0.0);
-    }
-
-    fn floor(&self) -> f64 {
-        self.top.threshold().unwrap_or(LEAST).max(LEAST)
-    }
-
-    fn offer(&mut self, slot: usize, score: f64) {
-        if score >= self.floor() && self.mask[slot / 64] >> (slot % 64) & 1 == 1 {
-            self.top.push(score, self.segment.key(slot));
-        }
+        plan.windows.sort_unstable_by(|a, b| b.bound.total_cmp(&a.bound));
+        plan
     }
 }

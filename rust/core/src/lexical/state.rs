@@ -1,70 +1,138 @@
 //! The collection at one moment: what a reader sees and a writer changes.
 
-use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
 
-use super::analysis::Analysis;
-use super::segment::{SLOTS, Segment};
+use super::bounds::WINDOW;
+use super::compaction::Journal;
+use super::documents::Documents;
+use super::mask::{Mask, Masks};
+use super::scoring::{Parameters, Saturations};
+use super::segment::{Renewal, SLOTS, Segment};
 use super::vocabulary::Vocabulary;
 use crate::filter::{Columns, Metadata};
 use crate::key::{ChunkKey, DocumentId};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct State {
+    parameters: Parameters,
     pub(super) vocabulary: Vocabulary,
     pub(super) segments: Vec<Segment>,
     pub(super) columns: Columns,
     /// The living chunks.
     pub(super) chunks: u64,
     /// The sum of their lengths.
-    pub(super) total_length: u64,
+    total_length: u64,
     /// No chunk is longer; not lowered by removals.
-    pub(super) longest: u32,
-    /// The living chunks of each document as (`chunk_index`, slot), in order.
-    documents: FxHashMap<DocumentId, Vec<(u32, u32)>>,
+    longest: u32,
+    documents: Documents,
     /// What all slots weigh: one each, and one for each distinct term held.
-    weight: usize,
+    pub(super) weight: usize,
     /// What the dead ones among them weigh.
     dead_weight: usize,
+    /// What was written since a compaction began.
+    pub(super) journal: Option<Journal>,
+    /// Made by the first search after a write.
+    saturations: OnceLock<Saturations>,
+    masks: Masks,
 }
 
 impl State {
+    pub(super) fn new(parameters: Parameters) -> Self {
+        Self {
+            parameters,
+            vocabulary: Vocabulary::default(),
+            segments: Vec::new(),
+            columns: Columns::default(),
+            chunks: 0,
+            total_length: 0,
+            longest: 0,
+            documents: Documents::default(),
+            weight: 0,
+            dead_weight: 0,
+            journal: None,
+            saturations: OnceLock::new(),
+            masks: Masks::default(),
+        }
+    }
+
+    /// An empty state of the same parameters.
+    pub(super) fn emptied(&self) -> Self {
+        Self::new(self.parameters)
+    }
+
     /// How many slots are filled, dead ones included.
     pub(super) fn slots(&self) -> usize {
         self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SLOTS + last.len())
     }
 
-    /// The slot of a living chunk.
-    pub(super) fn find(&self, key: &ChunkKey) -> Option<u32> {
-        let chunks = self.documents.get(&key.document_id)?;
-        let place = chunks.binary_search_by_key(&key.chunk_index, |&(index, _)| index).ok()?;
-        Some(chunks[place].1)
+    /// A slot's segment and its number within that.
+    pub(super) fn at(&self, slot: u32) -> (&Segment, usize) {
+        (&self.segments[slot as usize / SLOTS], slot as usize % SLOTS)
     }
 
-    /// Insert the analysed texts as the chunks of these keys; a living chunk of the same key dies.
-    pub(super) fn put<'m>(
-        &mut self,
-        mut analysis: Analysis,
-        keys: &mut impl Iterator<Item = ChunkKey>,
-        metadata: &mut impl Iterator<Item = &'m Metadata>,
-    ) {
-        let terms = std::mem::take(&mut analysis.terms);
-        let numbers: Vec<u32> = terms.into_iter().map(|term| self.vocabulary.intern(term)).collect();
-        for ((length, counts), key) in analysis.texts().zip(keys) {
-            let counts = counts.iter().map(|&(term, frequency)| (numbers[term as usize], frequency));
-            let slot = self.append(key, length, counts);
-            if let Some(metadata) = metadata.next() {
-                self.columns.insert(slot, metadata);
+    /// The slot of a living chunk.
+    pub(super) fn find(&self, key: &ChunkKey) -> Option<u32> {
+        self.documents.find(key)
+    }
+
+    /// The mean length of the living chunks.
+    pub(super) fn average(&self) -> f64 {
+        self.total_length as f64 / self.chunks as f64
+    }
+
+    /// The saturations of frequencies at this moment.
+    pub(super) fn saturations(&self) -> &Saturations {
+        self.saturations.get_or_init(|| Saturations::new(self.parameters, self.average(), self.longest))
+    }
+
+    /// The slots that a filter lets through; `None` stands for all that live (an empty filter).
+    pub(super) fn mask(&self, filter: &Metadata) -> Option<Arc<Mask>> {
+        let make = || {
+            let mut mask = Mask::new(&self.columns.eligible(filter).unwrap_or_default(), self.slots());
+            for (number, segment) in self.segments.iter().enumerate() {
+                mask.restrict(number, segment.alive());
             }
+            mask
+        };
+        (!filter.is_empty()).then(|| self.masks.of(filter, make))
+    }
+
+    /// Insert a chunk of (term, frequency) pairs, by ascending term; a living chunk of the same key dies.
+    pub(super) fn append(&mut self, mut key: ChunkKey, length: u32, counts: &[(u32, u32)]) -> u32 {
+        let slot = self.slots() as u32;
+        if let Some(replaced) = self.documents.place(&mut key, slot) {
+            self.kill(replaced);
+        }
+        self.chunks += 1;
+        self.total_length += u64::from(length);
+        self.longest = self.longest.max(length);
+        self.weight += 1 + counts.len();
+        counts.iter().for_each(|&(term, _)| self.vocabulary.hold(term));
+        self.push(key, length, counts);
+        self.forget();
+        slot
+    }
+
+    /// Record the metadata of the chunk that was appended last.
+    pub(super) fn describe(&mut self, slot: u32, metadata: &Metadata) {
+        self.columns.insert(slot, metadata);
+        if let Some(journal) = &mut self.journal {
+            journal.note(slot, metadata);
         }
     }
 
     /// Remove a document and return how many chunks it had.
     pub(super) fn remove(&mut self, document_id: &DocumentId) -> usize {
-        let chunks = self.documents.remove(document_id).unwrap_or_default();
-        for &(_, slot) in &chunks {
-            self.kill(slot);
-        }
-        chunks.len()
+        let slots = self.documents.remove(document_id);
+        slots.iter().for_each(|&slot| self.kill(slot));
+        slots.len()
+    }
+
+    /// Remove a living chunk.
+    pub(super) fn remove_at(&mut self, slot: u32) {
+        let (segment, place) = (&self.segments[slot as usize / SLOTS], slot as usize % SLOTS);
+        self.documents.remove_chunk(segment.key(place));
+        self.kill(slot);
     }
 
     /// Whether more than a quarter of what is held is dead.
@@ -72,61 +140,44 @@ impl State {
         self.dead_weight * 4 > self.weight
     }
 
-    /// The same collection without what is dead.
-    pub(super) fn compacted(&self) -> Self {
-        let (vocabulary, renumbered) = self.vocabulary.compacted();
-        let mut compacted = Self { vocabulary, columns: self.columns.clone(), ..Self::default() };
-        let mut moved = Vec::with_capacity(self.slots());
-        for segment in &self.segments {
-            for slot in 0..segment.len() {
-                moved.push(segment.is_alive(slot).then(|| {
-                    let counts = segment.forward.get(slot);
-                    let counts = counts.map(|(term, frequency)| (renumbered[term as usize], frequency));
-                    compacted.append(segment.key(slot).clone(), segment.lengths()[slot], counts)
-                }));
+    /// The first segment that needs other postings, and these.
+    pub(super) fn renewal(&self) -> Option<(usize, Renewal)> {
+        let average = self.baseline();
+        let renewals = self.segments.iter().map(|segment| segment.renewal(self.parameters, average));
+        renewals.enumerate().find_map(|(number, renewal)| Some((number, renewal?)))
+    }
+
+    /// Give a segment its new postings; what they take the place of is returned to be dropped at leisure.
+    pub(super) fn renew(&mut self, segment: usize, renewal: Renewal) -> Option<impl Send + use<>> {
+        let segment = &mut self.segments[segment];
+        match renewal {
+            Renewal::Seal(sealed) => {
+                segment.forward.shrink();
+                Some(segment.postings.seal(sealed))
             }
-        }
-        compacted.columns.renumber(&moved);
-        compacted
-    }
-
-    fn append(&mut self, mut key: ChunkKey, length: u32, counts: impl Iterator<Item = (u32, u32)>) -> u32 {
-        let slot = self.slots() as u32;
-        // All chunks of a document share one copy of its id.
-        if let Some((document_id, _)) = self.documents.get_key_value(&key.document_id) {
-            key.document_id = document_id.clone();
-        }
-        if let Some(replaced) = self.place(&key, slot) {
-            self.kill(replaced);
-        }
-        if (slot as usize).is_multiple_of(SLOTS) {
-            self.segments.push(Segment::default());
-        }
-        self.chunks += 1;
-        self.total_length += u64::from(length);
-        self.longest = self.longest.max(length);
-        self.weight += 1;
-        let Self { vocabulary, segments, weight, .. } = self;
-        if let Some(segment) = segments.last_mut() {
-            let held = counts.inspect(|&(term, _)| {
-                vocabulary.hold(term);
-                *weight += 1;
-            });
-            segment.push(key, length, held);
-        }
-        slot
-    }
-
-    /// Note a chunk's slot and return the one that it had.
-    fn place(&mut self, key: &ChunkKey, slot: u32) -> Option<u32> {
-        let chunks = self.documents.entry(key.document_id.clone()).or_default();
-        match chunks.binary_search_by_key(&key.chunk_index, |&(index, _)| index) {
-            Ok(place) => Some(std::mem::replace(&mut chunks[place].1, slot)),
-            Err(place) => {
-                chunks.insert(place, (key.chunk_index, slot));
+            Renewal::Rebase(bounds) => {
+                segment.postings.rebase(bounds);
                 None
             }
         }
+    }
+
+    fn push(&mut self, key: ChunkKey, length: u32, counts: &[(u32, u32)]) {
+        let (parameters, baseline) = (self.parameters, self.baseline());
+        if self.segments.last().is_none_or(|last| last.len() == SLOTS) {
+            self.segments.push(Segment::new(baseline));
+        }
+        if let Some(segment) = self.segments.last_mut() {
+            segment.push(key, length, counts, parameters);
+            if segment.len().is_power_of_two() && segment.len() <= WINDOW {
+                segment.follow(parameters, baseline);
+            }
+        }
+    }
+
+    /// The average length, or anything above 0 where all texts are empty.
+    fn baseline(&self) -> f64 {
+        self.average().max(1.0)
     }
 
     /// Take a chunk out of every count; its postings stay until the next compaction.
@@ -141,5 +192,12 @@ impl State {
             self.vocabulary.release(term);
             self.dead_weight += 1;
         }
+        self.forget();
+    }
+
+    /// Drop what is valid until the next write only.
+    fn forget(&mut self) {
+        drop(self.saturations.take());
+        self.masks.clear();
     }
 }

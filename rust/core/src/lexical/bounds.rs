@@ -1,0 +1,89 @@
+//! How much a posting can count at most, by list and by window, in one byte.
+//!
+//! A bound is `⌈255 · tf / (tf + norm₀)⌉`, where `norm₀` is taken at the average length of the time when it was noted, the
+//! baseline. It stays valid whatever the average becomes: where that grows by a factor `r`, `norm ≥ norm₀ / r`, and
+//!
+//! ```text
+//! tf / (tf + norm) ≤ tf / (tf + norm₀ / r) = r · tf / (r · tf + norm₀) ≤ r · tf / (tf + norm₀)
+//! ```
+//!
+//! so that `bound · max(1, r) / 255` is not exceeded; where the average falls, norms grow and the bound holds as it is.
+
+use super::scoring::{Parameters, saturation};
+use super::segment::SLOTS;
+
+/// Slots that are scored together: as many as have their sums in the nearest cache.
+pub(super) const WINDOW: usize = 4096;
+
+/// Windows a segment.
+pub(super) const WINDOWS: usize = SLOTS / WINDOW;
+
+/// A list of so many postings has a table; for a shorter one it would cost more than it saves.
+pub(super) const LONG: usize = 128;
+
+/// Bounds are noted anew where the average length has grown by more than this factor.
+pub(super) const DRIFT: f64 = 1.1;
+
+/// A long list by window: how many postings, and the bound of their saturations.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Table {
+    pub(super) counts: [u16; WINDOWS],
+    pub(super) bounds: [u8; WINDOWS],
+}
+
+impl Table {
+    /// Note one more posting.
+    pub(super) fn note(&mut self, slot: u16, bound: u8) {
+        let window = usize::from(slot) / WINDOW;
+        self.counts[window] += 1;
+        self.bounds[window] = self.bounds[window].max(bound);
+    }
+}
+
+/// The bound of a saturation.
+pub(super) fn ceiling(saturation: f64) -> u8 {
+    (saturation * 255.0).ceil() as u8
+}
+
+/// The bounds of one chunk's postings at a baseline.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ceilings {
+    norm: f64,
+    /// That of a term which occurs once, as most do.
+    once: u8,
+}
+
+impl Ceilings {
+    pub(super) fn new(parameters: Parameters, length: u32, baseline: f64) -> Self {
+        let norm = parameters.norm(length, baseline);
+        Self { norm, once: ceiling(saturation(1, norm)) }
+    }
+
+    #[inline]
+    pub(super) fn of(self, frequency: u32) -> u8 {
+        if frequency == 1 { self.once } else { ceiling(saturation(frequency, self.norm)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bounds_hold_under_any_average(
+            (k1, b) in (0.0_f64..4.0, 0.0_f64..=1.0),
+            frequency in 1_u32..400,
+            length in 1_u32..5000,
+            baseline in 1.0_f64..3000.0,
+            average in 1.0_f64..3000.0,
+        ) {
+            let parameters = Parameters { k1, b };
+            let bound = Ceilings::new(parameters, length, baseline).of(frequency);
+            let greatest = f64::from(bound) / 255.0 * (average / baseline).max(1.0);
+            prop_assert!(saturation(frequency, parameters.norm(length, average)) <= greatest * (1.0 + 1e-14));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Where the chunks of each document are.
+
+use std::hash::BuildHasher;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use crate::key::{ChunkKey, DocumentId};
+
+const MAPS: usize = 64;
+
+/// The living chunks of each document, in many small maps, so that no write has to wait while a large one grows.
+#[derive(Debug)]
+pub(super) struct Documents {
+    maps: Vec<FxHashMap<DocumentId, Chunks>>,
+}
+
+/// A document's (`chunk_index`, slot) pairs, in order.
+#[derive(Debug)]
+enum Chunks {
+    One((u32, u32)),
+    Many(Vec<(u32, u32)>),
+}
+
+impl Chunks {
+    fn pairs(&self) -> &[(u32, u32)] {
+        match self {
+            Self::One(pair) => std::slice::from_ref(pair),
+            Self::Many(pairs) => pairs,
+        }
+    }
+
+    fn place(&self, chunk_index: u32) -> Result<usize, usize> {
+        self.pairs().binary_search_by_key(&chunk_index, |&(index, _)| index)
+    }
+}
+
+impl Default for Documents {
+    fn default() -> Self {
+        Self { maps: std::iter::repeat_with(FxHashMap::default).take(MAPS).collect() }
+    }
+}
+
+impl Documents {
+    /// The slot of a living chunk.
+    pub(super) fn find(&self, key: &ChunkKey) -> Option<u32> {
+        let chunks = self.maps[map(&key.document_id)].get(&key.document_id)?;
+        Some(chunks.pairs()[chunks.place(key.chunk_index).ok()?].1)
+    }
+
+    /// Note a chunk's slot and return the one that it had. The key takes the copy of its document id that all share.
+    pub(super) fn place(&mut self, key: &mut ChunkKey, slot: u32) -> Option<u32> {
+        let map = &mut self.maps[map(&key.document_id)];
+        let pair = (key.chunk_index, slot);
+        if let Some((document_id, _)) = map.get_key_value(&key.document_id) {
+            key.document_id = document_id.clone();
+        }
+        let Some(chunks) = map.get_mut(&key.document_id) else {
+            map.insert(key.document_id.clone(), Chunks::One(pair));
+            return None;
+        };
+        match (chunks.place(key.chunk_index), &mut *chunks) {
+            (Ok(_), Chunks::One(only)) => Some(std::mem::replace(only, pair).1),
+            (Ok(place), Chunks::Many(pairs)) => Some(std::mem::replace(&mut pairs[place], pair).1),
+            (Err(place), Chunks::One(only)) => {
+                let mut pairs = vec![*only];
+                pairs.insert(place, pair);
+                *chunks = Chunks::Many(pairs);
+                None
+            }
+            (Err(place), Chunks::Many(pairs)) => {
+                pairs.insert(place, pair);
+                None
+            }
+        }
+    }
+
+    /// Forget a document and return the slots of its chunks.
+    pub(super) fn remove(&mut self, document_id: &DocumentId) -> Vec<u32> {
+        let chunks = self.maps[map(document_id)].remove(document_id);
+        chunks.iter().flat_map(Chunks::pairs).map(|&(_, slot)| slot).collect()
+    }
+
+    /// Forget one chunk.
+    pub(super) fn remove_chunk(&mut self, key: &ChunkKey) {
+        let map = &mut self.maps[map(&key.document_id)];
+        let Some(chunks) = map.get_mut(&key.document_id) else { return };
+        if let (Ok(place), Chunks::Many(pairs)) = (chunks.place(key.chunk_index), &mut *chunks) {
+            pairs.remove(place);
+        }
+        let is_gone = match chunks {
+            Chunks::One((index, _)) => *index == key.chunk_index,
+            Chunks::Many(pairs) => pairs.is_empty(),
+        };
+        if is_gone {
+            map.remove(&key.document_id);
+        }
+    }
+}
+
+fn map(document_id: &DocumentId) -> usize {
+    (FxBuildHasher.hash_one(document_id) >> 32) as usize % MAPS
+}
