@@ -67,21 +67,30 @@ impl Part<'_> {
         Some(self.weight * saturations.of(frequency, length))
     }
 
-    /// Add the contributions of the postings at these places.
-    #[inline]
-    fn add(&self, sums: &mut Sums, segment: &Segment, saturations: &Saturations, places: impl Iterator<Item = usize>) {
-        let lengths = segment.lengths();
-        let (slots, frequencies) = (self.slots, &self.frequencies[..self.slots.len()]);
-        places.for_each(|place| {
-            let slot = slots[place];
-            let frequency = segment.postings.frequency(self.term, slot, frequencies[place]);
-            let contribution = self.weight * saturations.of(frequency, lengths[usize::from(slot)]);
-            sums[usize::from(slot) % WINDOW] += contribution;
-        });
+    /// Add the contributions of all postings.
+    fn add_all(&self, sums: &mut Sums, segment: &Segment, saturations: &Saturations, start: usize) {
+        let lengths = &segment.lengths()[start..];
+        for (&slot, &byte) in self.slots.iter().zip(self.frequencies) {
+            let frequency = segment.postings.frequency(self.term, slot, byte);
+            let place = usize::from(slot) % WINDOW;
+            sums[place] += self.weight * saturations.of(frequency, lengths[place]);
+        }
     }
 
-    fn all(&self) -> impl Iterator<Item = usize> + use<> {
-        0..self.slots.len()
+    /// Add the contributions of the postings at these places.
+    fn add_at(
+        &self,
+        sums: &mut Sums,
+        segment: &Segment,
+        saturations: &Saturations,
+        places: impl Iterator<Item = usize>,
+    ) {
+        places.for_each(|place| {
+            let slot = self.slots[place];
+            let frequency = segment.postings.frequency(self.term, slot, self.frequencies[place]);
+            let length = segment.lengths()[usize::from(slot)];
+            sums[usize::from(slot) % WINDOW] += self.weight * saturations.of(frequency, length);
+        });
     }
 
     /// The postings of slots that are set.
@@ -188,9 +197,9 @@ impl<'a> Scorer<'a> {
         SUMS.with_borrow_mut(|sums| {
             for part in essential() {
                 match (allowed, part.dense) {
-                    (None, _) => part.add(sums, segment, saturations, part.all()),
-                    (Some(_), None) => part.add(sums, segment, saturations, part.among(words)),
-                    (Some(_), Some(dense)) => part.add(sums, segment, saturations, dense.among(words)),
+                    (None, _) => part.add_all(sums, segment, saturations, start),
+                    (Some(_), None) => part.add_at(sums, segment, saturations, part.among(words)),
+                    (Some(_), Some(dense)) => part.add_at(sums, segment, saturations, dense.among(words)),
                 }
             }
             let mut offer = |slot: usize, sum: f64| {
