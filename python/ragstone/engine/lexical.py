@@ -60,8 +60,11 @@ class Bm25Index:
     Scores follow Lucene since version 8, with exact lengths: the sum over the query's terms, repeats included, of
     `ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / average_length))`. After any sequence
     of writes they equal, bit for bit, those of a new index of the chunks that are left. Equal scores are ordered by
-    (document_id, chunk_index), integer ids before strings. Every method may be called from many threads at once; a
-    write is seen as a whole or not at all.
+    (document_id, chunk_index), integer ids before strings.
+
+    Every method may be called from many threads at once. What one write has for one document becomes visible in one
+    step: no search sees a document half written. A write of many documents becomes visible document by document, in
+    the order in which they first appear; when it returns, all of it is. Searches go on meanwhile.
 
     Args:
         k1: How slowly repeated terms saturate, at least 0.
@@ -125,7 +128,7 @@ class Bm25Index:
         texts: Sequence[str],
         metadata: Sequence[Mapping[str, object] | None] | None = None,
     ) -> None:
-        """Insert or replace many chunks in one step that no search sees half done; many are analysed by all cores.
+        """Insert or replace many chunks; they are analysed by all cores and become visible document by document.
 
         Args:
             document_ids: The document of each chunk.
@@ -133,8 +136,8 @@ class Bm25Index:
             texts: The text of each chunk.
             metadata: One mapping or `None` a chunk.
 
-        Where a key comes twice the later chunk stays. Searches go on while the texts are analysed and wait while the
-        result is merged, a few microseconds a chunk: beside live searches, add documents one at a time.
+        Where a key comes twice the later chunk stays. Searches wait for half a millisecond at a time, or while one
+        document is merged, a few microseconds a chunk.
 
         Raises:
             MetadataError: A metadata value is of no known kind.

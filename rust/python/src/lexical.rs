@@ -32,7 +32,7 @@ impl Bm25Index {
         metadata: Option<Dicts<'_>>,
     ) -> PyResult<()> {
         let keys = chunk_keys(document_ids, chunk_indices)?;
-        let (texts, metadata) = (strings(&texts), metadata.as_ref().map(all).transpose()?);
+        let (texts, metadata) = (strings(&texts), metadata.as_ref().map(|dicts| all(py, dicts)).transpose()?);
         detached(py, || self.0.upsert(keys, &texts, metadata.as_deref()))
     }
 
@@ -45,7 +45,7 @@ impl Bm25Index {
         metadata: Option<Dicts<'_>>,
     ) -> PyResult<()> {
         let indices = self::chunk_indices(chunk_indices)?;
-        let (texts, metadata) = (strings(&texts), metadata.as_ref().map(all).transpose()?);
+        let (texts, metadata) = (strings(&texts), metadata.as_ref().map(|dicts| all(py, dicts)).transpose()?);
         detached(py, || self.0.replace_document(&document_id.0, &indices, &texts, metadata.as_deref()))
     }
 
@@ -109,8 +109,19 @@ fn strings(texts: &[PyText]) -> Vec<&str> {
     texts.iter().map(PyText::as_str).collect()
 }
 
-fn all(dicts: &Dicts<'_>) -> PyResult<Vec<Metadata>> {
-    dicts.iter().map(metadata).collect()
+/// The metadata of many chunks. Other threads may have the interpreter now and then meanwhile.
+fn all(py: Python<'_>, dicts: &Dicts<'_>) -> PyResult<Vec<Metadata>> {
+    const TURN: usize = 1024;
+    let mut all = Vec::with_capacity(dicts.len());
+    for turn in dicts.chunks(TURN) {
+        for dict in turn {
+            all.push(metadata(dict)?);
+        }
+        if turn.len() == TURN {
+            py.detach(|| ());
+        }
+    }
+    Ok(all)
 }
 
 fn page(hits: Vec<Hit>) -> Vec<PyHit> {

@@ -74,15 +74,14 @@ impl<'a> Batch<'a> {
             let next = blocks.peek().copied().unwrap_or_default();
             let replaced = replaced.take();
             let mut following = Vec::new();
-            match pool::threads().filter(|_| !next.is_empty()) {
-                Some(threads) => threads.in_place_scope(|scope| {
+            if let Some(threads) = pool::threads().filter(|_| !next.is_empty()) {
+                threads.in_place_scope(|scope| {
                     scope.spawn(|_| following = self.analyses(next));
                     self.merge(shared, block, &analyses, replaced);
-                }),
-                None => {
-                    self.merge(shared, block, &analyses, replaced);
-                    following = self.analyses(next);
-                }
+                });
+            } else {
+                self.merge(shared, block, &analyses, replaced);
+                following = self.analyses(next);
             }
             analyses = following;
         }

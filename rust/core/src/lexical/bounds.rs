@@ -24,20 +24,82 @@ pub(super) const LONG: usize = 128;
 /// Bounds are noted anew where the average length has grown by more than this factor.
 pub(super) const DRIFT: f64 = 1.1;
 
-/// A long list by window: how many postings, and the bound of their saturations.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// A long list by window: how many postings, the bound of their saturations, and where many are, which slots.
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Table {
     pub(super) counts: [u16; WINDOWS],
     pub(super) bounds: [u8; WINDOWS],
+    pub(super) dense: [Option<Box<Dense>>; WINDOWS],
 }
 
 impl Table {
-    /// Note one more posting.
-    pub(super) fn note(&mut self, slot: u16, bound: u8) {
+    /// Note the last posting of the list that `slots` are so far.
+    pub(super) fn note(&mut self, slots: &[u16], bound: u8) {
+        const MANY: u16 = WINDOW as u16 / 16;
+        let Some(&slot) = slots.last() else { return };
         let window = usize::from(slot) / WINDOW;
         self.counts[window] += 1;
         self.bounds[window] = self.bounds[window].max(bound);
+        if let Some(dense) = &mut self.dense[window] {
+            dense.note(slot, self.counts[window] - 1);
+        } else if self.counts[window] == MANY {
+            let mut dense = Box::<Dense>::default();
+            (0..).zip(&slots[slots.len() - usize::from(MANY)..]).for_each(|(place, &slot)| dense.note(slot, place));
+            self.dense[window] = Some(dense);
+        }
     }
+}
+
+/// The slots of a window that hold a term, one bit each, so that a posting is found at once.
+#[derive(Debug, PartialEq)]
+pub(super) struct Dense {
+    words: [u64; WORDS],
+    /// By word, how many postings of the window stand before it, where it has any.
+    before: [u16; WORDS],
+}
+
+const WORDS: usize = WINDOW / 64;
+
+impl Default for Dense {
+    fn default() -> Self {
+        Self { words: [0; WORDS], before: [0; WORDS] }
+    }
+}
+
+impl Dense {
+    /// A slot's place among the window's postings.
+    #[inline]
+    pub(super) fn find(&self, slot: u16) -> Option<usize> {
+        let word = self.words[usize::from(slot) / 64 % WORDS];
+        let bit = 1_u64 << (slot % 64);
+        let place = usize::from(self.before[usize::from(slot) / 64 % WORDS]);
+        (word & bit != 0).then(|| place + (word & (bit - 1)).count_ones() as usize)
+    }
+
+    /// The places of the postings whose slots are set in `words` too.
+    pub(super) fn among(&self, words: &[u64]) -> impl Iterator<Item = usize> {
+        self.words.iter().zip(&self.before).zip(words).flat_map(|((&held, &before), &wanted)| {
+            let place = move |bit: u32| usize::from(before) + (held & ((1 << bit) - 1)).count_ones() as usize;
+            ones(held & wanted).map(place)
+        })
+    }
+
+    fn note(&mut self, slot: u16, place: u16) {
+        let word = usize::from(slot) / 64 % WORDS;
+        if self.words[word] == 0 {
+            self.before[word] = place;
+        }
+        self.words[word] |= 1 << (slot % 64);
+    }
+}
+
+/// The places of the bits that are set.
+pub(super) fn ones(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let place = (word != 0).then(|| word.trailing_zeros());
+        word &= word.wrapping_sub(1);
+        place
+    })
 }
 
 /// The bound of a saturation.

@@ -12,9 +12,9 @@ use super::compaction::compact;
 use super::scoring::{Parameters, idf};
 use super::search::search;
 use super::state::State;
-use crate::error::Result;
 #[cfg(doc)]
 use crate::error::Error;
+use crate::error::Result;
 use crate::filter::Metadata;
 use crate::key::{ChunkKey, DocumentId};
 use crate::pool;

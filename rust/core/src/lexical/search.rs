@@ -108,8 +108,7 @@ struct Window {
 impl<'a> Plan<'a> {
     fn new(state: &'a State, terms: &[Term]) -> Self {
         let average = state.average();
-        let mut plan =
-            Self { cursors: Vec::with_capacity(terms.len() * state.segments.len()), windows: Vec::new() };
+        let mut plan = Self { cursors: Vec::with_capacity(terms.len() * state.segments.len()), windows: Vec::new() };
         for (segment, number) in state.segments.iter().zip(0..) {
             let slack = (average / segment.postings.baseline()).max(1.0);
             let start = plan.cursors.len();

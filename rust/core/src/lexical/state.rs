@@ -107,7 +107,9 @@ impl State {
         self.total_length += u64::from(length);
         self.longest = self.longest.max(length);
         self.weight += 1 + counts.len();
-        counts.iter().for_each(|&(term, _)| self.vocabulary.hold(term));
+        for &(term, _) in counts {
+            self.vocabulary.hold(term);
+        }
         self.push(key, length, counts);
         self.forget();
         slot
@@ -124,7 +126,9 @@ impl State {
     /// Remove a document and return how many chunks it had.
     pub(super) fn remove(&mut self, document_id: &DocumentId) -> usize {
         let slots = self.documents.remove(document_id);
-        slots.iter().for_each(|&slot| self.kill(slot));
+        for &slot in &slots {
+            self.kill(slot);
+        }
         slots.len()
     }
 

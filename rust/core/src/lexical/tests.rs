@@ -1,6 +1,8 @@
 //! The index against the formula, computed chunk by chunk from a plain map. Scores are compared bit for bit.
 #![allow(clippy::float_cmp)]
 
+mod pruning;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 

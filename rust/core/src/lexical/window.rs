@@ -8,7 +8,7 @@
 
 use std::cell::RefCell;
 
-use super::bounds::WINDOW;
+use super::bounds::{Dense, WINDOW, ones};
 use super::scoring::Saturations;
 use super::search::Cursor;
 use super::segment::Segment;
@@ -39,7 +39,7 @@ pub(super) struct Scorer<'a> {
     order: Vec<usize>,
     /// By how many of these, the sum of their bounds.
     reach: Vec<f64>,
-    /// The slots that may be hits, ascending, and what is known of their scores.
+    /// The slots that may be hits and what is known of their scores.
     candidates: Vec<(u16, f64)>,
 }
 
@@ -51,7 +51,53 @@ struct Part<'a> {
     bound: f64,
     slots: &'a [u16],
     frequencies: &'a [u8],
+    dense: Option<&'a Dense>,
     is_essential: bool,
+}
+
+impl Part<'_> {
+    /// What the list adds to a slot of this length.
+    #[inline]
+    fn contribution(&self, slot: u16, segment: &Segment, length: u32, saturations: &Saturations) -> Option<f64> {
+        let place = match self.dense {
+            Some(dense) => dense.find(slot),
+            None => self.slots.binary_search(&slot).ok(),
+        };
+        let frequency = segment.postings.frequency(self.term, slot, self.frequencies[place?]);
+        Some(self.weight * saturations.of(frequency, length))
+    }
+
+    /// Add the contributions of all postings.
+    fn add_all(&self, sums: &mut Sums, segment: &Segment, saturations: &Saturations, start: usize) {
+        let lengths = &segment.lengths()[start..];
+        for (&slot, &byte) in self.slots.iter().zip(self.frequencies) {
+            let frequency = segment.postings.frequency(self.term, slot, byte);
+            let place = usize::from(slot) % WINDOW;
+            sums[place] += self.weight * saturations.of(frequency, lengths[place]);
+        }
+    }
+
+    /// Add the contributions of the postings at these places.
+    fn add_at(
+        &self,
+        sums: &mut Sums,
+        segment: &Segment,
+        saturations: &Saturations,
+        places: impl Iterator<Item = usize>,
+    ) {
+        places.for_each(|place| {
+            let slot = self.slots[place];
+            let frequency = segment.postings.frequency(self.term, slot, self.frequencies[place]);
+            let length = segment.lengths()[usize::from(slot)];
+            sums[usize::from(slot) % WINDOW] += self.weight * saturations.of(frequency, length);
+        });
+    }
+
+    /// The postings of slots that are set.
+    fn among(&self, words: &[u64]) -> impl Iterator<Item = usize> {
+        let is_set = |slot: usize| words[slot / 64] >> (slot % 64) & 1 == 1;
+        (0..self.slots.len()).filter(move |&place| is_set(usize::from(self.slots[place]) % WINDOW))
+    }
 }
 
 /// The slots of a window that a filter lets through, and how many.
@@ -81,19 +127,21 @@ impl<'a> Scorer<'a> {
             return;
         }
         let inessential = self.divide(cursors, window);
-        let essential: usize =
-            self.parts.iter().filter(|part| part.is_essential).map(|part| part.slots.len()).sum();
+        let essential: usize = self.parts.iter().filter(|part| part.is_essential).map(|part| part.slots.len()).sum();
         let start = window * WINDOW;
         self.candidates.clear();
         match allowed {
             Some((words, count)) if count * PROBE < essential => {
-                self.candidates.extend(ones(words).map(|slot| ((start + slot) as u16, 0.0)));
+                let slots = words
+                    .iter()
+                    .zip((start..).step_by(64))
+                    .flat_map(|(&word, first)| ones(word).map(move |bit| (first + bit as usize) as u16));
+                self.candidates.extend(slots.map(|slot| (slot, 0.0)));
                 self.probe(segment, self.order.len());
                 self.offer_again(segment);
             }
             _ => {
-                let words = allowed.map_or_else(|| alive(segment, start), |(words, _)| words);
-                self.add_up(segment, start, words, essential < FEW, self.reach[inessential]);
+                self.add_up(segment, start, allowed, essential < FEW, self.reach[inessential]);
                 if inessential == 0 {
                     self.offer(segment);
                 } else {
@@ -121,6 +169,7 @@ impl<'a> Scorer<'a> {
                     bound: cursor.bounds[window],
                     slots: &cursor.list.slots[start..end],
                     frequencies: &cursor.list.frequencies[start..end],
+                    dense: cursor.list.table.and_then(|table| table.dense[window].as_deref()),
                     is_essential: true,
                 });
             }
@@ -139,14 +188,19 @@ impl<'a> Scorer<'a> {
     }
 
     /// Add up the essential parts in the query's order; what can reach the floor with `rest` more is a candidate.
-    fn add_up(&mut self, segment: &Segment, start: usize, words: &[u64], are_few: bool, rest: f64) {
+    fn add_up(&mut self, segment: &Segment, start: usize, allowed: Allowed<'_>, are_few: bool, rest: f64) {
         let floor = self.floor();
+        let words = allowed.map_or_else(|| &segment.alive()[start / 64..], |(words, _)| words);
         let Self { saturations, parts, candidates, .. } = self;
         let essential = || parts.iter().filter(|part| part.is_essential);
         let is_set = |slot: usize| words[slot / 64] >> (slot % 64) & 1 == 1;
         SUMS.with_borrow_mut(|sums| {
             for part in essential() {
-                add(sums, part, segment, saturations, start);
+                match (allowed, part.dense) {
+                    (None, _) => part.add_all(sums, segment, saturations, start),
+                    (Some(_), None) => part.add_at(sums, segment, saturations, part.among(words)),
+                    (Some(_), Some(dense)) => part.add_at(sums, segment, saturations, dense.among(words)),
+                }
             }
             let mut offer = |slot: usize, sum: f64| {
                 if sum > 0.0 && sum + rest >= floor && is_set(slot) {
@@ -162,9 +216,6 @@ impl<'a> Scorer<'a> {
                 collect(sums, floor - rest, offer);
             }
         });
-        if are_few {
-            candidates.sort_unstable_by_key(|&(slot, _)| slot);
-        }
     }
 
     /// Add the first `count` parts of the order to the candidates, and drop those that cannot reach the floor any more.
@@ -174,13 +225,9 @@ impl<'a> Scorer<'a> {
         let lengths = segment.lengths();
         for (&part, &rest) in order[..count].iter().zip(&*reach).rev() {
             let part = &parts[part];
-            let mut from = 0;
             candidates.retain_mut(|(slot, sum)| {
-                from = gallop(part.slots, from, *slot);
-                if part.slots.get(from) == Some(slot) {
-                    let frequency = segment.postings.frequency(part.term, *slot, part.frequencies[from]);
-                    *sum += part.weight * saturations.of(frequency, lengths[usize::from(*slot)]);
-                }
+                let length = lengths[usize::from(*slot)];
+                *sum += part.contribution(*slot, segment, length, saturations).unwrap_or(0.0);
                 *sum + rest > 0.0 && *sum + rest >= floor
             });
         }
@@ -204,25 +251,11 @@ impl<'a> Scorer<'a> {
                 continue;
             }
             let length = segment.lengths()[usize::from(slot)];
-            let mut score = 0.0;
-            for part in &self.parts {
-                if let Ok(place) = part.slots.binary_search(&slot) {
-                    let frequency = segment.postings.frequency(part.term, slot, part.frequencies[place]);
-                    score += part.weight * self.saturations.of(frequency, length);
-                }
-            }
+            let contributions =
+                self.parts.iter().filter_map(|part| part.contribution(slot, segment, length, self.saturations));
+            let score = contributions.fold(0.0, |sum, contribution| sum + contribution);
             self.top.push(score, segment.key(usize::from(slot)));
         }
-    }
-}
-
-/// Add a part's contributions.
-fn add(sums: &mut Sums, part: &Part<'_>, segment: &Segment, saturations: &Saturations, start: usize) {
-    let lengths = &segment.lengths()[start..];
-    for (&slot, &byte) in part.slots.iter().zip(part.frequencies) {
-        let frequency = segment.postings.frequency(part.term, slot, byte);
-        let place = usize::from(slot) % WINDOW;
-        sums[place] += part.weight * saturations.of(frequency, lengths[place]);
     }
 }
 
@@ -241,31 +274,4 @@ fn collect(sums: &mut Sums, floor: f64, mut offer: impl FnMut(usize, f64)) {
         }
         group.fill(0.0);
     }
-}
-
-/// The first place from `from` on whose slot is not below `slot`.
-fn gallop(slots: &[u16], from: usize, slot: u16) -> usize {
-    let (mut low, mut step) = (from, 1);
-    while low + step <= slots.len() && slots[low + step - 1] < slot {
-        low += step;
-        step *= 2;
-    }
-    let high = slots.len().min(low + step);
-    low + slots[low..high].partition_point(|&other| other < slot)
-}
-
-fn alive(segment: &Segment, start: usize) -> &[u64] {
-    &segment.alive()[start / 64..]
-}
-
-/// The places of the bits that are set.
-fn ones(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    words.iter().enumerate().flat_map(|(number, &word)| {
-        let mut word = word;
-        std::iter::from_fn(move || {
-            let place = (word != 0).then_some(number * 64 + word.trailing_zeros() as usize);
-            word &= word.wrapping_sub(1);
-            place
-        })
-    })
 }
