@@ -1,11 +1,12 @@
 //! Predicates on columns against their meaning, chunk by chunk.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use super::{Columns, Metadata, Predicate, Range, Value};
+use super::{Columns, Metadata, Predicate, Range, Selection, Value};
 
 /// A condition as it is meant, without columns: keys and values are few, so that they meet.
 #[derive(Debug, Clone)]
@@ -176,4 +177,16 @@ proptest! {
             prop_assert_eq!(eligible.as_ref().is_none_or(|slots| slots.contains(slot)), selected.contains(slot));
         }
     }
+}
+
+#[test]
+fn an_equality_borrows_its_slots() {
+    let mut columns = Columns::default();
+    let entry: Metadata = vec![("a".into(), Value::Bool(true))];
+    columns.insert(3, &entry);
+    columns.insert(70_000, &entry);
+    let selected = columns.select(&Predicate::from(entry));
+    assert!(matches!(&selected, Selection::Only(Cow::Borrowed(slots)) if slots.len() == 2));
+    assert!(matches!(selected.complement(), Selection::AllBut(Cow::Borrowed(_))));
+    assert!(matches!(columns.select(&Predicate::Exists("a".into())), Selection::Only(Cow::Borrowed(_))));
 }
