@@ -76,18 +76,6 @@ fn select(criterion: &mut Criterion) {
     }
 }
 
-fn mask(criterion: &mut Criterion) {
-    let columns = columns(65_536);
-    let alive = vec![!0_u64; 1024];
-    let Ok(predicates) = predicates() else { return };
-    for (name, predicate) in predicates {
-        let selection = columns.select(&predicate);
-        criterion.bench_function(&format!("filter/mask of 65536/{name}"), |bencher| {
-            bencher.iter(|| black_box(selection.among(0, &alive)));
-        });
-    }
-}
-
 fn quick() -> Criterion {
     Criterion::default()
         .sample_size(10)
@@ -95,5 +83,5 @@ fn quick() -> Criterion {
         .measurement_time(Duration::from_millis(300))
 }
 
-criterion_group! { name = benches; config = quick(); targets = insert, select, mask }
+criterion_group! { name = benches; config = quick(); targets = insert, select }
 criterion_main!(benches);

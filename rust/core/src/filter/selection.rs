@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use roaring::RoaringBitmap;
-use roaring::bitmap::Iter;
 
 /// Slots that fulfil a predicate. A set that a column holds already is borrowed.
 ///
@@ -62,38 +61,19 @@ impl Selection<'_> {
         self.complement().and(other.complement()).complement()
     }
 
-    /// The selected among a stretch of slots, of which `alive` has one bit each from `first` on; `None` where there is
-    /// none.
-    pub fn among<'w>(&self, first: u32, alive: &'w [u64]) -> Option<Cow<'w, [u64]>> {
-        let last = first.saturating_add((alive.len() as u32 * 64).saturating_sub(1));
-        let mask = match self {
-            Self::AllBut(excluded) if excluded.is_empty() => Cow::Borrowed(alive),
-            Self::AllBut(excluded) => {
-                let mut mask = alive.to_vec();
-                each_place(excluded.range(first..=last), first, |word, bit| mask[word] &= !bit);
-                Cow::Owned(mask)
-            }
-            Self::Only(selected) => {
-                let mut mask = vec![0; alive.len()];
-                each_place(selected.range(first..=last), first, |word, bit| mask[word] |= alive[word] & bit);
-                Cow::Owned(mask)
-            }
-        };
-        mask.iter().any(|&word| word != 0).then_some(mask)
-    }
-}
-
-/// Visit the word and the bit of each slot.
-fn each_place(mut slots: Iter<'_>, first: u32, mut visit: impl FnMut(usize, u64)) {
-    let mut buffer = [0; 256];
-    loop {
-        let some = slots.next_many(&mut buffer);
-        if some.is_empty() {
-            return;
+    /// How many slots from `first` to `last`, both included, are selected.
+    pub fn count(&self, first: u32, last: u32) -> u64 {
+        match self {
+            Self::Only(slots) => slots.range_cardinality(first..=last),
+            Self::AllBut(slots) => u64::from(last - first) + 1 - slots.range_cardinality(first..=last),
         }
-        for &mut slot in some {
-            let place = slot - first;
-            visit(place as usize / 64, 1 << (place % 64));
+    }
+
+    /// The selected slots from `first` to `last`, ascending, where these are listed; `None` for all but some.
+    pub fn listed(&self, first: u32, last: u32) -> Option<impl Iterator<Item = u32>> {
+        match self {
+            Self::Only(slots) => Some(slots.range(first..=last)),
+            Self::AllBut(_) => None,
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Predicates on columns against their meaning, chunk by chunk.
 
+use std::borrow::Cow;
 use std::ops::Bound;
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-use super::{Columns, Metadata, Predicate, Range, Value};
+use super::{Columns, Metadata, Predicate, Range, Selection, Value};
 
 /// A condition as it is meant, without columns: keys and values are few, so that they meet.
 #[derive(Debug, Clone)]
@@ -149,12 +150,13 @@ proptest! {
         for asked in &asked {
             let predicate = asked.predicate();
             let (selected, after) = (columns.select(&predicate), renumbered.select(&predicate));
-            let alive = [!0 >> (64 - chunks.len().max(1))];
-            let mask = selected.among(0, &alive);
+            let listed: Option<Vec<u32>> = selected.listed(1, 20).map(Iterator::collect);
+            let counted = (1..=20).filter(|&slot| selected.contains(slot)).collect::<Vec<u32>>();
+            prop_assert_eq!(selected.count(1, 20), counted.len() as u64);
+            prop_assert!(listed.is_none_or(|listed| listed == counted));
             for ((slot, (metadata, _)), moved) in (0..).zip(&chunks).zip(&moved) {
                 let holds = asked.holds(metadata);
                 prop_assert_eq!(selected.contains(slot), holds, "{:?} of {:?}", predicate, metadata);
-                prop_assert_eq!(mask.as_ref().is_some_and(|mask| mask[0] >> slot & 1 == 1), holds);
                 if let Some(moved) = *moved {
                     prop_assert_eq!(after.contains(moved), holds);
                 }
@@ -176,4 +178,16 @@ proptest! {
             prop_assert_eq!(eligible.as_ref().is_none_or(|slots| slots.contains(slot)), selected.contains(slot));
         }
     }
+}
+
+#[test]
+fn an_equality_borrows_its_slots() {
+    let mut columns = Columns::default();
+    let entry: Metadata = vec![("a".into(), Value::Bool(true))];
+    columns.insert(3, &entry);
+    columns.insert(70_000, &entry);
+    let selected = columns.select(&Predicate::from(entry));
+    assert!(matches!(&selected, Selection::Only(Cow::Borrowed(slots)) if slots.len() == 2));
+    assert!(matches!(selected.complement(), Selection::AllBut(Cow::Borrowed(_))));
+    assert!(matches!(columns.select(&Predicate::Exists("a".into())), Selection::Only(Cow::Borrowed(_))));
 }

@@ -11,8 +11,8 @@ pub(super) struct List<'a> {
 
 impl List<'_> {
     /// Pass over the postings before a slot.
-    pub(super) fn drop_before(&mut self, slot: usize) {
-        let count = self.slots.partition_point(|&held| usize::from(held) < slot);
+    pub(super) fn drop_before(&mut self, slot: u16) {
+        let count = self.slots.partition_point(|&held| held < slot);
         (self.slots, self.weights) = (&self.slots[count..], &self.weights[count..]);
     }
 }

@@ -65,6 +65,9 @@ fn check(terms: &[u32], weights: &[f32]) -> std::result::Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -83,5 +86,34 @@ mod tests {
         }
         let rows = Rows::new(&[0, 2, 2], &[3, 4], &[1.0, f32::MIN_POSITIVE]).unwrap();
         assert_eq!(rows.iter().map(|(terms, _)| terms.len()).collect::<Vec<_>>(), [0, 2, 0]);
+    }
+    /// Mostly sound weights, any at all among them.
+    fn weight() -> impl Strategy<Value = f32> {
+        prop_oneof![9 => 0.1_f32..9.0, 1 => any::<u32>().prop_map(f32::from_bits)]
+    }
+
+    proptest! {
+        #[test]
+        fn any_arrays_are_sound_vectors_or_refused(
+            ends in vec(0_usize..6, 0..4), terms in vec(0_u32..9, 0..6), weights in vec(weight(), 0..6), sort in any::<bool>(),
+        ) {
+            let (mut ends, mut terms) = (ends, terms);
+            if sort {
+                ends.push(terms.len());
+                ends.sort_unstable();
+                terms.sort_unstable();
+            }
+            let fits = ends.is_sorted() && ends.last().map_or(0, |&end| end) == terms.len() && terms.len() == weights.len();
+            let positive = weights.iter().all(|weight| *weight > 0.0 && *weight < f32::INFINITY);
+            let inside = |place: usize| !ends.contains(&place);
+            let ascend = (1..terms.len()).all(|place| !inside(place) || terms[place - 1] < terms[place]);
+            match Rows::new(&ends, &terms, &weights) {
+                Ok(rows) => {
+                    prop_assert!(fits && positive && ascend);
+                    prop_assert_eq!(rows.iter().map(|(terms, _)| terms.len()).sum::<usize>(), terms.len());
+                }
+                Err(_) => prop_assert!(!(fits && positive && ascend)),
+            }
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! Top-k search: exact scores of all matching chunks, a segment at a time.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 
 use super::postings::List;
@@ -48,15 +47,15 @@ pub(super) fn search<'a>(
     if let Some(sums) = buffer.first_chunk_mut() {
         let mut lists = Vec::with_capacity(terms.len());
         for (number, segment) in state.segments.iter().enumerate() {
-            let Some(mask) = eligible.among((number * SEGMENT) as u32, segment.alive().words()) else { continue };
+            let (first, len) = ((number * SEGMENT) as u32, segment.len() as u32);
+            let wanted = eligible.count(first, first + (len - 1)) as usize;
+            if wanted == 0 {
+                continue;
+            }
             let list = |(&term, &weight): (&u32, &f32)| (f64::from(weight), segment.postings.list(term));
             lists.clear();
             lists.extend(terms.iter().zip(weights).map(list).filter(|(_, list)| !list.slots.is_empty()));
-            let wanted = match &mask {
-                Cow::Borrowed(_) => segment.len(),
-                Cow::Owned(mask) => mask.iter().map(|word| word.count_ones() as usize).sum(),
-            };
-            Scan { segment, mask: &mask, sums, floor: floor.max(LEAST), top: &mut top }.run(&mut lists, wanted);
+            Scan { segment, first, eligible, sums, floor: floor.max(LEAST), top: &mut top }.run(&mut lists, wanted);
         }
     }
     SUMS.set(buffer);
@@ -69,8 +68,9 @@ type Weighted<'a> = (f64, List<'a>);
 /// The pass over one segment.
 struct Scan<'s, 'a> {
     segment: &'a Segment,
-    /// The slots that may be hits, one bit each.
-    mask: &'s [u64],
+    /// The number of its first slot in the index.
+    first: u32,
+    eligible: &'s Selection<'s>,
     /// All zero before and after.
     sums: &'s mut [f64; SEGMENT],
     floor: f64,
@@ -78,13 +78,19 @@ struct Scan<'s, 'a> {
 }
 
 impl Scan<'_, '_> {
-    /// Lists stay in the query's order, so that each sum is that of the formula. `wanted` bounds the bits of the mask.
+    /// Lists stay in the query's order, so that each sum is that of the formula. `wanted` slots are eligible, dead ones
+    /// included.
     fn run(&mut self, lists: &mut [Weighted<'_>], wanted: usize) {
         let postings: usize = lists.iter().map(|(_, list)| list.slots.len()).sum();
-        if wanted * lists.len() * LOOKUP < postings {
-            self.look_up(lists);
-        } else if wanted * RARE < self.segment.len() {
-            self.add_wanted(lists);
+        let last = self.first + (self.segment.len() - 1) as u32;
+        let rare = wanted * RARE < self.segment.len();
+        if let Some(slots) = self.eligible.listed(self.first, last).filter(|_| rare) {
+            let slots: Vec<u16> = slots.map(|slot| (slot - self.first) as u16).collect();
+            if slots.len() * lists.len() * LOOKUP < postings {
+                self.look_up(&slots, lists);
+            } else {
+                self.add_some(&slots, lists);
+            }
         } else {
             self.add(lists);
             if postings * TAKE < self.segment.len() {
@@ -92,6 +98,39 @@ impl Scan<'_, '_> {
             } else {
                 self.take_slots();
             }
+        }
+    }
+
+    /// Score some slots one by one.
+    fn look_up(&mut self, slots: &[u16], lists: &mut [Weighted<'_>]) {
+        for &slot in slots {
+            let mut score = 0.0;
+            for (weight, list) in &mut *lists {
+                list.drop_before(slot);
+                if list.slots.first() == Some(&slot) {
+                    score += *weight * f64::from(list.weights[0]);
+                }
+            }
+            self.offer(slot.into(), score);
+        }
+    }
+
+    /// Add up some slots only, and take their sums.
+    fn add_some(&mut self, slots: &[u16], lists: &[Weighted<'_>]) {
+        let mut mask = [0_u64; SEGMENT / 64];
+        for &slot in slots {
+            mask[usize::from(slot) / 64] |= 1 << (slot % 64);
+        }
+        for (weight, list) in lists {
+            for (&slot, held) in list.slots.iter().zip(list.weights) {
+                if mask[usize::from(slot) / 64] >> (slot % 64) & 1 == 1 {
+                    self.sums[usize::from(slot)] += weight * f64::from(*held);
+                }
+            }
+        }
+        for &slot in slots {
+            let score = std::mem::take(&mut self.sums[usize::from(slot)]);
+            self.offer(slot.into(), score);
         }
     }
 
@@ -103,60 +142,23 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// Add up the wanted slots only, and take their sums.
-    fn add_wanted(&mut self, lists: &[Weighted<'_>]) {
-        for (weight, list) in lists {
-            for (&slot, held) in list.slots.iter().zip(list.weights) {
-                if self.wants(slot.into()) {
-                    self.sums[usize::from(slot)] += weight * f64::from(*held);
-                }
-            }
-        }
-        for slot in ones(self.mask.iter().copied().enumerate()) {
-            let score = std::mem::take(&mut self.sums[slot]);
-            self.offer(slot, score);
-        }
-    }
-
-    /// Score the wanted slots one by one.
-    fn look_up(&mut self, lists: &mut [Weighted<'_>]) {
-        for slot in ones(self.mask.iter().copied().enumerate()) {
-            let mut score = 0.0;
-            for (weight, list) in &mut *lists {
-                list.drop_before(slot);
-                if list.slots.first() == Some(&(slot as u16)) {
-                    score += *weight * f64::from(list.weights[0]);
-                }
-            }
-            self.offer(slot, score);
-        }
-    }
-
     fn take_postings(&mut self, lists: &[Weighted<'_>]) {
         for slot in lists.iter().flat_map(|(_, list)| list.slots) {
-            let slot = usize::from(*slot);
-            let score = std::mem::take(&mut self.sums[slot]);
-            if self.wants(slot) {
-                self.offer(slot, score);
-            }
+            let score = std::mem::take(&mut self.sums[usize::from(*slot)]);
+            self.offer((*slot).into(), score);
         }
     }
 
     fn take_slots(&mut self) {
-        for (number, &word) in self.mask.iter().enumerate() {
+        for (number, &alive) in self.segment.alive().words().iter().enumerate() {
             let group = number * 64..number * 64 + 64;
-            if word != 0 && greatest(&self.sums[group.clone()]) >= self.least() {
-                for slot in ones([(number, word)].into_iter()) {
+            if alive != 0 && greatest(&self.sums[group.clone()]) >= self.least() {
+                for slot in group.clone() {
                     self.offer(slot, self.sums[slot]);
                 }
             }
             self.sums[group].fill(0.0);
         }
-    }
-
-    #[inline]
-    fn wants(&self, slot: usize) -> bool {
-        self.mask[slot / 64] >> (slot % 64) & 1 == 1
     }
 
     /// The score that a hit must reach at least.
@@ -165,21 +167,11 @@ impl Scan<'_, '_> {
     }
 
     fn offer(&mut self, slot: usize, score: f64) {
-        if score >= self.least() {
+        let enough = score >= self.least();
+        if enough && self.segment.alive().contains(slot) && self.eligible.contains(self.first + slot as u32) {
             self.top.push(score, self.segment.key(slot));
         }
     }
-}
-
-/// The places of the bits that are set in numbered words.
-fn ones(words: impl Iterator<Item = (usize, u64)>) -> impl Iterator<Item = usize> {
-    words.flat_map(|(number, mut word)| {
-        std::iter::from_fn(move || {
-            let place = (word != 0).then(|| number * 64 + word.trailing_zeros() as usize)?;
-            word &= word - 1;
-            Some(place)
-        })
-    })
 }
 
 /// The greatest of some sums, in lanes that a compiler keeps in vector registers.
