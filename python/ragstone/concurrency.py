@@ -13,7 +13,7 @@ _QUICK: Final = 0.0005
 """Seconds. A change of threads and back costs a fifth of it or more."""
 
 _CAUTION: Final = 8 * _QUICK
-_FORGETTING: Final = 0.98
+_FORGETTING: Final = 0.95
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,8 +49,8 @@ async def offload(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
 class AdaptiveOffload:
     """Runs calls of one kind in a worker thread, or at once in the caller's where all the recent ones were quick.
 
-    A call counts by the longest of its kind of late: each further call takes 2 % off that. So it takes a hundred quick
-    calls in a row to stay on the caller's thread, and one of several milliseconds to leave it again.
+    What counts is the longest of the calls so far, less 5 % for every call since. So it takes some forty quick calls in
+    a row to stay on the caller's thread, and a single long one to leave it again.
 
     Example:
         >>> import asyncio

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from ragstone.concurrency import offload
+from ragstone.concurrency import AdaptiveOffload, offload
 
 CALLER = contextvars.ContextVar("CALLER", default="nobody")
 
@@ -43,3 +43,22 @@ async def test_a_cancelled_caller_does_not_wait_and_the_work_ends_whole():
     assert not finished.is_set()
     proceed.set()
     assert await asyncio.to_thread(finished.wait, 30)
+
+
+@pytest.mark.row("L4")
+async def test_only_calls_that_stay_quick_run_on_the_callers_thread():
+    run = AdaptiveOffload()
+
+    def on_main(seconds: float = 0.0) -> bool:
+        time.sleep(seconds)
+        return threading.current_thread() is threading.main_thread()
+
+    assert not await run(on_main)
+    for _ in range(2_000):
+        if await run(on_main):
+            break
+    assert await run(on_main, 0.02)  # nobody knew that this one would take long
+    assert not await run(on_main, 0.02)
+    assert not await run(on_main)
+    with pytest.raises(ZeroDivisionError):
+        await run(divmod, 1, 0)

@@ -91,7 +91,7 @@ class FusedRanking(Sequence[Fused[Id]]):
     def __getitem__(self, index: int | slice) -> Fused[Id] | list[Fused[Id]]:
         if isinstance(index, slice):
             return [Fused(*self._core.row(place)) for place in range(len(self))[index]]
-        return Fused(*self._core.row(index if index >= 0 else range(len(self))[index]))
+        return Fused(*self._core.row(range(len(self))[index]))
 
     def __iter__(self) -> Iterator[Fused[Id]]:
         # What Fused._make does, without a Python frame for each of thousands of items.
@@ -101,7 +101,7 @@ class FusedRanking(Sequence[Fused[Id]]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence):
             return NotImplemented
-        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        return list(self) == list(cast("Sequence[object]", other))
 
     def __repr__(self) -> str:
         return repr(list(self))

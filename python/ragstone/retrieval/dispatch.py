@@ -60,8 +60,8 @@ class Dispatcher:
         native_only = self._native_only
         if blocking and native_only is not None and native_only.native_only_capability is not None:
             raise CapabilityError(
-                f"{type(store).__name__} has {native_only.native_only_capability} enabled, which works only through its own "
-                f"hybrid search, and this call would pass it by: {'; '.join(blocking)}"
+                f"{type(store).__name__} has {native_only.native_only_capability} enabled, which works only through "
+                f"its own hybrid search, and this call would pass it by: {'; '.join(blocking)}"
             )
         if not options.use_hybrid_search:
             self._check_threshold(options)

@@ -9,7 +9,7 @@ from operator import neg
 from typing import TypeAlias
 
 from ragstone.engine.rank import FusedRanking, relative_score_fusion, rrf
-from ragstone.models import ArmEvidence, ScoreScale, SearchResult
+from ragstone.models import ArmEvidence, ScoreScale, SearchResult, Vector
 from ragstone.options import EnsembleOptions
 from ragstone.retrieval.candidate import Candidate
 from ragstone.retrieval.lazy import LazySequence
@@ -33,11 +33,12 @@ class ArmHits:
         """Make the hits of an arm, repeats of a chunk left out: an arm counts a chunk once."""
         once: dict[_Key, SearchResult] = {}
         for hit in hits:
-            once.setdefault((hit.chunk.document_id, hit.chunk.chunk_index), hit)
+            chunk = hit.chunk
+            once.setdefault((chunk.document_id, chunk.chunk_index), hit)
         return cls(arm, weight, once)
 
     def evidence(self, hit: SearchResult, place: int, contribution: float) -> ArmEvidence:
-        """The arm's evidence on its hit at this place, from 0, given what it adds to the chunk's score."""
+        """The arm's evidence on its hit at this place, from 0, given what the arm adds to the chunk's score."""
         return ArmEvidence(
             arm=self.arm,
             rank=place + 1,
@@ -94,9 +95,13 @@ class _Record:
         hits: list[SearchResult] = []
         evidence: list[ArmEvidence] = []
         for arm, places, contribution in zip(self._arms, self._places, contributions, strict=True):
-            hit = arm.hits.get(key)
-            if hit is not None:
+            rank = places.get(key)
+            if rank is not None:
+                hit = arm.hits[key]
                 hits.append(hit)
-                evidence.append(arm.evidence(hit, places[key], contribution))
-        embedding = next((hit.embedding for hit in hits if hit.embedding is not None), None)
+                evidence.append(arm.evidence(hit, rank, contribution))
+        embedding: Vector | None = None
+        for hit in hits:
+            if embedding is None:
+                embedding = hit.embedding
         return Candidate(hits[0].chunk, score, self._scale, tuple(evidence), embedding)

@@ -33,7 +33,8 @@ class InMemoryVectorStore:
     """A vector store in memory: exact cosine top-k, filtered before the cut.
 
     Implements `VectorStore`, `DocumentReplaceable` and `EmbeddingReadable`. Its methods may be awaited from several
-    event loops; the work is done in worker threads, but for searches that are over at once. A write that is cancelled is done or not done, never half done.
+    event loops; the work is done in worker threads, but for searches that are over at once. A write that is cancelled
+    is done or not done, never half done.
 
     Args:
         dimensions: Length of the vectors; `None` lets the first ones decide.

@@ -31,11 +31,11 @@ fn rankings(length: usize) -> Vec<Vec<u32>> {
 }
 
 /// Vectors around twelve centres, as the candidates of one query are.
-fn vectors(rows: usize) -> Vec<f32> {
+fn vectors(rows: usize, dimensions: usize) -> Vec<f32> {
     let spread = |seed| numbers(seed).map(|x| (x - 0.5) as f32);
-    let centres: Vec<f32> = spread(7).take(12 * DIMENSIONS).collect();
-    let noise: Vec<f32> = spread(9).take(rows * DIMENSIONS).collect();
-    let centre = |i: usize| centres[(i / DIMENSIONS * 5) % 12 * DIMENSIONS + i % DIMENSIONS];
+    let centres: Vec<f32> = spread(7).take(12 * dimensions).collect();
+    let noise: Vec<f32> = spread(9).take(rows * dimensions).collect();
+    let centre = |i: usize| centres[(i / dimensions * 5) % 12 * dimensions + i % dimensions];
     noise.iter().enumerate().map(|(i, noise)| 0.2 + centre(i) + 0.7 * noise).collect()
 }
 
@@ -55,21 +55,23 @@ fn fusion(criterion: &mut Criterion) {
 }
 
 fn diversity(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("mmr_50_of_384d");
-    let query: Vec<f32> = numbers(3).map(|x| x as f32).take(DIMENSIONS).collect();
-    for rows in [100, 1_000, 10_000] {
-        let values = vectors(rows);
-        group.throughput(Throughput::Elements(rows as u64));
-        group.bench_function(BenchmarkId::from_parameter(rows), |b| {
-            b.iter(|| mmr(&query, &Vectors::new(black_box(&values), DIMENSIONS).unwrap(), 50, 0.5).unwrap());
-        });
+    for dimensions in [384, 1536] {
+        let mut group = criterion.benchmark_group(format!("mmr_50_of_{dimensions}d"));
+        let query: Vec<f32> = numbers(3).map(|x| x as f32).take(dimensions).collect();
+        for rows in [100, 1_000, 10_000] {
+            let values = vectors(rows, dimensions);
+            group.throughput(Throughput::Elements(rows as u64));
+            group.bench_function(BenchmarkId::from_parameter(rows), |b| {
+                b.iter(|| mmr(&query, &Vectors::new(black_box(&values), dimensions).unwrap(), 50, 0.5).unwrap());
+            });
+        }
     }
 }
 
 fn redundancy(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("redundancy_384d");
     for rows in [10, 100, 1_000] {
-        let values = vectors(rows);
+        let values = vectors(rows, DIMENSIONS);
         group.throughput(Throughput::Elements(rows as u64));
         group.bench_function(BenchmarkId::from_parameter(rows), |b| {
             b.iter(|| redundancy_filter(&Vectors::new(black_box(&values), DIMENSIONS).unwrap(), 0.95).unwrap());

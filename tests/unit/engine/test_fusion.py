@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import subprocess
 import sys
 
@@ -111,6 +112,25 @@ def test_the_page_is_the_head_of_the_whole():
     assert rrf(rankings, top_k=2) == rrf(rankings)[:2]
     assert rrf(rankings, top_k=50) == rrf(rankings)
     assert relative_score_fusion([["a", "b"]], [[1.0, 2.0]], top_k=1) == [Fused("b", 1.0, (1.0,))]
+
+
+@pytest.mark.row("C1")
+def test_a_ranking_is_a_sequence_whose_items_are_made_on_demand():
+    ranking = rrf([["a", "b", "c"], ["c"]])
+    items = list(ranking)
+    assert ranking.ids() == [item.id for item in items] == ["c", "a", "b"]
+    assert ranking.scores() == [item.score for item in items]
+    assert [ranking[place] for place in range(3)] == items == [ranking[place] for place in (-3, -2, -1)]
+    assert ranking[1:] == items[1:]
+    assert ranking[::-1] == items[::-1]
+    assert isinstance(ranking[0], Fused)
+    assert pickle.loads(pickle.dumps(ranking)) == items
+    assert ranking != items[:2]
+    assert ranking != 3
+    assert repr(ranking) == repr(items)
+    for place in (3, -4, 2**70):
+        with pytest.raises(IndexError):
+            ranking[place]
 
 
 @pytest.mark.row("C1", "C8")

@@ -1,9 +1,8 @@
-//! Counting the tokens of a text word by word, with a memory of the words met before.
+//! Counting the tokens of a text stretch by stretch, with a memory of the stretches met before.
 //!
-//! Nearly all of a text in a Latin script is words of plain letters, and a few thousand of them make up most of it. Such a
-//! word is a piece of its own in every pattern here, as are short numbers and lone punctuation; so its count does not
-//! depend on what stands around it. What is not so simple, up to the next place where a piece surely ends, is left to the
-//! tokenizer.
+//! A text in a Latin script is mostly words of plain letters, and a few thousand of them make up most of it. Such a word is
+//! a piece of its own in every pattern here, so its count does not depend on what stands around it; nor does that of any
+//! stretch between two places where pieces surely end.
 //!
 //! - A *word* is one or no character of [`lead`], a letter a-z or A-Z, and any number of a-z, before an ASCII character that
 //!   is no letter and no apostrophe, or the end.
@@ -13,34 +12,38 @@
 
 use tiktoken::CoreBpe;
 
-/// Words that are remembered: 128 KiB a thread and encoding.
-const SLOTS: usize = 1 << 13;
+/// Pairs of stretches that are remembered: 1 MiB a thread and encoding, as it fills.
+const PAIRS: usize = 1 << 15;
 
-/// Bytes of the longest word that is remembered; one more is its count.
+/// Bytes of the longest stretch that is remembered; one more is its count.
 const LONGEST: usize = 15;
 
 const EACH: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;
 const HIGH: u128 = EACH * 0x80;
 
-/// The counts of words, each in the slot that its hash names: 15 bytes of word, the count in the last.
+/// The counts of stretches, in the pair that their hash names: 15 bytes of text, the count in the last.
 pub(super) struct Memory {
-    slots: Box<[u128]>,
+    pairs: Box<[[u128; 2]]>,
 }
 
 impl Memory {
     pub(super) fn new() -> Self {
-        Self { slots: vec![0; SLOTS].into_boxed_slice() }
+        Self { pairs: vec![[0; 2]; PAIRS].into_boxed_slice() }
     }
 
-    /// The tokens of the word in the first bytes of `word`, the others 0.
-    fn count(&mut self, word: u128, compute: impl FnOnce() -> usize) -> usize {
+    /// The tokens of a stretch, which stands in the first bytes; the others are 0.
+    fn count(&mut self, stretch: u128, compute: impl FnOnce() -> usize) -> usize {
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-        let folded = (word as u64).wrapping_mul(FACTOR) ^ (word >> 64) as u64;
-        let slot = &mut self.slots[(folded.wrapping_mul(FACTOR) >> 51) as usize % SLOTS];
-        if *slot & mask(LONGEST) != word {
-            *slot = word | (compute() as u128) << (8 * LONGEST);
+        let folded = (stretch as u64).wrapping_mul(FACTOR) ^ (stretch >> 64) as u64;
+        let [newer, older] = &mut self.pairs[(folded.wrapping_mul(FACTOR) >> 49) as usize % PAIRS];
+        if *newer & mask(LONGEST) == stretch {
+            return (*newer >> (8 * LONGEST)) as usize;
         }
-        (*slot >> (8 * LONGEST)) as usize
+        if *older & mask(LONGEST) != stretch {
+            *older = stretch | (compute() as u128) << (8 * LONGEST);
+        }
+        std::mem::swap(newer, older);
+        (*newer >> (8 * LONGEST)) as usize
     }
 }
 
@@ -50,19 +53,20 @@ pub(super) fn count(tables: &CoreBpe, memory: &mut Memory, text: &str) -> usize 
     let (mut tokens, mut at) = (0, 0);
     while at < bytes.len() {
         let block = block(&bytes[at..]);
-        let length = word(block).or_else(|| number(block));
-        if let Some(length) = length {
-            let piece = &text[at..at + length];
-            tokens += memory.count(block & mask(length), || tables.count(piece));
-            at += length;
-        } else if is_single(block) {
+        if is_single(block) {
             tokens += 1;
             at += 1;
-        } else {
-            let end = sure_end(bytes, at);
-            tokens += tables.count(&text[at..end]);
-            at = end;
+            continue;
         }
+        let length = word(block).unwrap_or_else(|| sure_end(&bytes[at..]));
+        let stretch = &text[at..at + length];
+        at += length;
+        // A NUL could not be told from the padding.
+        tokens += if length <= LONGEST && bytes[at - 1] != 0 {
+            memory.count(block & mask(length), || tables.count(stretch))
+        } else {
+            tables.count(stretch)
+        };
     }
     tokens
 }
@@ -93,16 +97,6 @@ fn word(block: u128) -> Option<usize> {
     (length <= LONGEST && next.is_ascii() && !next.is_ascii_alphabetic() && next != b'\'').then_some(length)
 }
 
-/// The length of the number of up to three digits that the block begins with, where the next character is ASCII.
-fn number(block: u128) -> Option<usize> {
-    let is_digit = |place: usize| ((block >> (8 * place)) as u8).is_ascii_digit();
-    if !is_digit(0) {
-        return None;
-    }
-    let length = (1..3).find(|&place| !is_digit(place)).unwrap_or(3);
-    ((block >> (8 * length)) as u8).is_ascii().then_some(length)
-}
-
 /// Whether the first byte is a piece of its own: punctuation before a space or the end, or a space before a digit.
 fn is_single(block: u128) -> bool {
     let (first, next) = (block as u8, (block >> 8) as u8);
@@ -124,14 +118,14 @@ fn lowercase(block: u128) -> u128 {
     from_a & !beyond_z & !block & HIGH
 }
 
-/// The next place at which a piece surely ends, at the latest the end.
-fn sure_end(bytes: &[u8], start: usize) -> usize {
+/// The length of the stretch up to the next place at which a piece surely ends, at the latest the end.
+fn sure_end(bytes: &[u8]) -> usize {
     let ends = |pair: &[u8]| {
         let (last, next) = (pair[0], pair[1]);
         (last.is_ascii_alphanumeric() && next.is_ascii() && !next.is_ascii_alphanumeric() && next != b'\'')
             || (last.is_ascii_punctuation() && next == b' ')
     };
-    bytes[start..].windows(2).position(ends).map_or(bytes.len(), |place| start + place + 1)
+    bytes.windows(2).position(ends).map_or(bytes.len(), |place| place + 1)
 }
 
 #[cfg(test)]
