@@ -7,7 +7,9 @@
 mod chunks;
 mod index;
 mod kernels;
+mod memory;
 mod scan;
+mod segments;
 #[cfg(test)]
 mod tests;
 mod unit;

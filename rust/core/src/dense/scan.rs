@@ -9,18 +9,19 @@ use std::ops::Range;
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
-use super::chunks::{Chunks, SEGMENT};
+use super::chunks::Chunks;
 use super::kernels;
+use super::segments::SEGMENT;
 use super::unit::Query;
 use crate::key::ChunkKey;
 use crate::pool;
 use crate::rank::TopK;
 
-/// Rows that are scanned before the next query of a batch has its turn: 128 KiB of them, which stay in the cache.
-const BLOCK_NUMBERS: usize = 32_768;
+/// Rows that are scanned before the next queries of a batch have their turn: 128 KiB of them, which stay in the cache.
+const BLOCK_BYTES: usize = 1 << 17;
 
-/// Work is divided among threads from this many multiplications on, about a millisecond's worth.
-const PARALLEL_FROM: usize = 1 << 22;
+/// Work is divided among threads from this many bytes of rows on, about a millisecond's worth.
+const PARALLEL_FROM: usize = 1 << 24;
 
 /// The fewest slots that are worth a task of their own.
 const TASK_SLOTS: usize = 4096;
@@ -43,22 +44,26 @@ pub(super) struct Scan<'a> {
 
 impl Scan<'_> {
     /// The slots of each query's page and their cosines, best first.
-    pub(super) fn run(&self, dimensions: usize) -> Vec<Vec<(u32, f64)>> {
+    pub(super) fn run(&self) -> Vec<Vec<(u32, f64)>> {
         if self.top_k == 0 {
             return vec![Vec::new(); self.queries.len()];
         }
-        let work = self.eligible.len() as usize * dimensions * self.queries.len();
+        let work = self.eligible.len() as usize * self.row_bytes() * self.queries.len();
         let threads = if work < PARALLEL_FROM { None } else { pool::threads() };
         let tops = match threads {
-            None => self.task(0..self.chunks.slots(), self.queries, dimensions),
-            Some(pool) => pool.install(|| self.divided(pool.current_num_threads(), dimensions)),
+            None => self.task(0..self.chunks.slots(), self.queries),
+            Some(pool) => pool.install(|| self.divided(pool.current_num_threads())),
         };
         let page = |top: TopK<Place<'_>>| top.into_sorted().into_iter().map(|hit| (hit.key.1, hit.score)).collect();
         tops.into_iter().map(page).collect()
     }
 
+    fn row_bytes(&self) -> usize {
+        self.chunks.vectors().width() * size_of::<f32>()
+    }
+
     /// Tasks by ranges of slots and by groups of queries; small groups where the ranges are too few for the threads.
-    fn divided(&self, threads: usize, dimensions: usize) -> Vec<TopK<Place<'_>>> {
+    fn divided(&self, threads: usize) -> Vec<TopK<Place<'_>>> {
         let slots = self.chunks.slots();
         let ranges = slots.div_ceil(TASK_SLOTS).min(threads * 4);
         let width = slots.div_ceil(ranges);
@@ -68,7 +73,7 @@ impl Scan<'_> {
             .par_chunks(group.min(TASK_QUERIES))
             .map(|queries| {
                 let range = |number| number * width..slots.min((number + 1) * width);
-                let parts = (0..ranges).into_par_iter().map(|number| self.task(range(number), queries, dimensions));
+                let parts = (0..ranges).into_par_iter().map(|number| self.task(range(number), queries));
                 merged(parts.collect())
             })
             .collect();
@@ -76,38 +81,40 @@ impl Scan<'_> {
     }
 
     /// The best of a range of slots for each of some queries.
-    fn task(&self, slots: Range<usize>, queries: &[Query], dimensions: usize) -> Vec<TopK<Place<'_>>> {
-        let block = (BLOCK_NUMBERS / dimensions).clamp(16, SEGMENT as usize);
+    fn task(&self, slots: Range<usize>, queries: &[Query]) -> Vec<TopK<Place<'_>>> {
         let mut tops: Vec<TopK<Place<'_>>> = queries.iter().map(|_| TopK::new(self.top_k)).collect();
-        let mut offsets: Vec<u32> = Vec::with_capacity(block);
-        let mut rough = vec![0.0_f32; block];
-        let mut slots = self.eligible.range(slots.start as u32..slots.end as u32).peekable();
-        while let Some(segment) = slots.peek().map(|slot| slot / SEGMENT) {
-            offsets.clear();
-            while offsets.len() < block
-                && let Some(slot) = slots.next_if(|slot| slot / SEGMENT == segment)
-            {
-                offsets.push(slot % SEGMENT);
+        let block = (BLOCK_BYTES / self.row_bytes().max(1)).clamp(16, SEGMENT as usize);
+        let mut rough = vec![0.0_f32; block * kernels::QUERIES];
+        each_block(self.eligible, slots.start as u32..slots.end as u32, block, |segment, offsets| {
+            for (queries, tops) in queries.chunks(kernels::QUERIES).zip(tops.chunks_mut(kernels::QUERIES)) {
+                self.rough(segment, offsets, queries, &mut rough);
+                for ((query, top), rough) in queries.iter().zip(tops).zip(rough.chunks(offsets.len())) {
+                    self.offer(segment, offsets, rough, query, top);
+                }
             }
-            for (query, top) in queries.iter().zip(&mut tops) {
-                kernels::scores(self.chunks.segment(segment), &offsets, &query.single, &mut rough);
-                self.offer(segment, &offsets, &rough, query, top);
-            }
-        }
+        });
         tops
+    }
+
+    /// The rough scores of some rows: those of the first query, then those of the second, and so on.
+    fn rough(&self, segment: u32, offsets: &[u32], queries: &[Query], out: &mut [f32]) {
+        let mut units: [&[f32]; kernels::QUERIES] = [&[]; kernels::QUERIES];
+        for (unit, query) in units.iter_mut().zip(queries) {
+            *unit = &query.single;
+        }
+        kernels::scores(self.chunks.vectors().segment(segment), offsets, &units[..queries.len()], out);
     }
 
     /// Score exactly what the rough scores leave in the running.
     fn offer<'a>(&'a self, segment: u32, offsets: &[u32], rough: &[f32], query: &Query, top: &mut TopK<Place<'a>>) {
-        let dimensions = query.double.len();
-        let margin = kernels::error_bound(dimensions);
+        let margin = kernels::error_bound(query.double.len());
         let mut bar = self.bar(top, margin);
         for (&offset, &rough) in offsets.iter().zip(rough) {
-            if f64::from(rough) < bar {
+            let slot = segment * SEGMENT + offset;
+            if f64::from(rough) < bar || !self.eligible.contains(slot) {
                 continue;
             }
-            let slot = segment * SEGMENT + offset;
-            let cosine = kernels::exact(self.chunks.row(slot, dimensions), &query.double).clamp(-1.0, 1.0) + 0.0;
+            let cosine = kernels::exact(self.chunks.vectors().row(slot), &query.double).clamp(-1.0, 1.0) + 0.0;
             if cosine >= self.floor {
                 top.push(cosine, (self.chunks.key(slot), slot));
                 bar = self.bar(top, margin);
@@ -118,6 +125,40 @@ impl Scan<'_> {
     /// The lowest rough score that may belong to a hit.
     fn bar(&self, top: &TopK<Place<'_>>, margin: f64) -> f64 {
         top.threshold().unwrap_or(f64::NEG_INFINITY).max(self.floor) - margin
+    }
+}
+
+/// Call `scan` with the offsets, at most `block` of them and all in one segment, of the slots of `range` to look at.
+///
+/// Where most slots are eligible these are all slots, for a memory that is read in one go is read fastest, and it is for
+/// `scan` to leave out the few that are not.
+fn each_block(eligible: &RoaringBitmap, range: Range<u32>, block: usize, mut scan: impl FnMut(u32, &[u32])) {
+    let dense = !range.is_empty() && eligible.range_cardinality(range.clone()) * 2 > u64::from(range.end - range.start);
+    let mut offsets: Vec<u32> = Vec::with_capacity(block);
+    let mut start = range.start;
+    let mut slots = eligible.range(if dense { 0..0 } else { range.clone() }).peekable();
+    loop {
+        offsets.clear();
+        let segment = if dense {
+            let end =
+                range.end.min(start.saturating_add(block as u32)).min((start / SEGMENT + 1).saturating_mul(SEGMENT));
+            let segment = start / SEGMENT;
+            offsets.extend((start..end).map(|slot| slot % SEGMENT));
+            start = end;
+            segment
+        } else {
+            let segment = slots.peek().map_or(0, |slot| slot / SEGMENT);
+            while offsets.len() < block
+                && let Some(slot) = slots.next_if(|slot| slot / SEGMENT == segment)
+            {
+                offsets.push(slot % SEGMENT);
+            }
+            segment
+        };
+        if offsets.is_empty() {
+            return;
+        }
+        scan(segment, &offsets);
     }
 }
 
