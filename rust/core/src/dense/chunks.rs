@@ -3,7 +3,9 @@
 use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
-use super::segments::Segments;
+use super::codes::Codes;
+use super::quantization::Quantization;
+use super::vectors::Vectors;
 use crate::filter::{Columns, Metadata};
 use crate::key::{ChunkKey, DocumentId};
 
@@ -13,8 +15,10 @@ const FEWEST_DEAD: usize = 1024;
 /// Chunks by slot. A slot is written once; a removed one stays, dead, until the next compaction.
 #[derive(Debug)]
 pub(super) struct Chunks {
+    quantization: Quantization,
     /// Unit vectors.
-    vectors: Segments<f32>,
+    vectors: Vectors,
+    codes: Option<Codes>,
     keys: Vec<ChunkKey>,
     handles: Vec<u64>,
     alive: RoaringBitmap,
@@ -24,9 +28,11 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    pub(super) fn new(dimensions: usize) -> Self {
+    pub(super) fn new(dimensions: usize, quantization: Quantization) -> Self {
         Self {
-            vectors: Segments::new(dimensions),
+            quantization,
+            vectors: quantization.vectors(dimensions),
+            codes: quantization.codes(dimensions),
             keys: Vec::new(),
             handles: Vec::new(),
             alive: RoaringBitmap::new(),
@@ -49,8 +55,16 @@ impl Chunks {
         &self.alive
     }
 
-    pub(super) fn vectors(&self) -> &Segments<f32> {
+    pub(super) fn quantization(&self) -> Quantization {
+        self.quantization
+    }
+
+    pub(super) fn vectors(&self) -> &Vectors {
         &self.vectors
+    }
+
+    pub(super) fn codes(&self) -> Option<&Codes> {
+        self.codes.as_ref()
     }
 
     pub(super) fn key(&self, slot: u32) -> &ChunkKey {
@@ -77,6 +91,9 @@ impl Chunks {
     pub(super) fn stage(&mut self, key: ChunkKey, unit: &[f32], metadata: &Metadata, handle: u64) {
         self.columns.insert(self.slots() as u32, metadata);
         self.vectors.push(unit);
+        if let Some(codes) = &mut self.codes {
+            codes.push(unit);
+        }
         self.keys.push(key);
         self.handles.push(handle);
     }
@@ -119,11 +136,14 @@ impl Chunks {
         let mut columns = self.columns.clone();
         columns.renumber(&moved);
         let mut compacted = Self {
+            quantization: self.quantization,
             vectors: self.vectors.kept(&self.alive),
+            codes: self.codes.as_ref().map(|codes| codes.kept(&self.alive)),
             keys: self.alive.iter().map(|slot| self.key(slot).clone()).collect(),
             handles: self.alive.iter().map(|slot| self.handle(slot)).collect(),
+            alive: RoaringBitmap::new(),
             columns,
-            ..Self::new(self.vectors.width())
+            documents: FxHashMap::default(),
         };
         compacted.publish(0);
         compacted
@@ -144,9 +164,15 @@ mod tests {
         chunks.publish(first);
     }
 
+    fn vector(chunks: &Chunks, slot: u32) -> Vec<f32> {
+        let mut values = Vec::new();
+        chunks.vectors().read(slot, &mut values);
+        values
+    }
+
     #[test]
     fn compaction_across_segments_keeps_every_survivor() {
-        let mut chunks = Chunks::new(2);
+        let mut chunks = Chunks::new(2, Quantization::None);
         let total = SEGMENT * 2 + 10;
         for number in 0..total {
             put(&mut chunks, i64::from(number % 3), number, number);
@@ -161,7 +187,7 @@ mod tests {
             if let Some(slot) = slot {
                 assert_eq!(chunks.key(slot), &key);
                 assert_eq!(chunks.handle(slot), u64::from(number));
-                assert_eq!(chunks.vectors().row(slot)[0].to_bits(), (number as f32).to_bits());
+                assert_eq!(vector(&chunks, slot), [number as f32, -(number as f32)]);
             }
         }
         let even = chunks.eligible(&vec![("even".into(), Value::Bool(true))]).unwrap();
@@ -173,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_compaction_that_leaves_nothing() {
-        let mut chunks = Chunks::new(2);
+        let mut chunks = Chunks::new(2, Quantization::None);
         for number in 0..2000 {
             put(&mut chunks, 7, number, number);
         }
@@ -181,12 +207,12 @@ mod tests {
         let mut chunks = chunks.compacted_if_sparse().unwrap();
         assert_eq!((chunks.slots(), chunks.len()), (0, 0));
         put(&mut chunks, 7, 0, 5);
-        assert_eq!(chunks.vectors().row(0), [5.0, -5.0]);
+        assert_eq!(vector(&chunks, 0), [5.0, -5.0]);
     }
 
     #[test]
     fn few_or_rare_dead_slots_stay() {
-        let mut chunks = Chunks::new(2);
+        let mut chunks = Chunks::new(2, Quantization::None);
         for number in 0..900 {
             put(&mut chunks, 1, 0, number);
         }
@@ -196,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_is_staged_is_not_there_yet() {
-        let mut chunks = Chunks::new(1);
+        let mut chunks = Chunks::new(1, Quantization::None);
         let metadata = vec![("even".into(), Value::Bool(true))];
         chunks.stage(ChunkKey::new("a", 0), &[1.0], &metadata, 0);
         assert_eq!((chunks.len(), chunks.find(&ChunkKey::new("a", 0))), (0, None));

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::chunks::Chunks;
+use super::quantization::Quantization;
 use super::scan::Scan;
 use super::unit::{Query, Rows, norm, normalize};
 use crate::error::{Error, Result};
@@ -60,8 +61,8 @@ struct State {
 }
 
 impl State {
-    fn new(dimensions: Option<usize>, next_handle: u64) -> Self {
-        Self { chunks: Chunks::new(dimensions.unwrap_or_default()), dimensions, next_handle }
+    fn new(dimensions: Option<usize>, quantization: Quantization, next_handle: u64) -> Self {
+        Self { chunks: Chunks::new(dimensions.unwrap_or_default(), quantization), dimensions, next_handle }
     }
 
     /// Fails unless these vectors have the dimensions of those here.
@@ -118,6 +119,7 @@ impl<'a> Batch<'a> {
 #[derive(Debug)]
 pub struct VectorIndex {
     dimensions: Option<usize>,
+    quantization: Quantization,
     /// Held by a writer from its first look at the state to its last change; readers never take it.
     writing: Mutex<()>,
     state: RwLock<State>,
@@ -129,10 +131,19 @@ impl VectorIndex {
     /// # Errors
     /// [`Error::Parameter`] when `dimensions` is 0.
     pub fn new(dimensions: Option<usize>) -> Result<Self> {
+        Self::quantized(dimensions, Quantization::None)
+    }
+
+    /// As [`Self::new`], with codes for a first pass or in half precision.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn quantized(dimensions: Option<usize>, quantization: Quantization) -> Result<Self> {
         if dimensions == Some(0) {
             return Err(Error::Parameter { field: "dimensions", value: "0".into(), limit: "at least 1" });
         }
-        Ok(Self { dimensions, writing: Mutex::new(()), state: RwLock::new(State::new(dimensions, 0)) })
+        let state = RwLock::new(State::new(dimensions, quantization, 0));
+        Ok(Self { dimensions, quantization, writing: Mutex::new(()), state })
     }
 
     /// Insert chunks, or replace those of the same key, and return the handle of each; of two of one key the later stays.
@@ -204,7 +215,7 @@ impl VectorIndex {
         let dimensions = state.dimensions.unwrap_or_default();
         let mut values = Vec::with_capacity(slots.iter().flatten().count() * dimensions);
         for &slot in slots.iter().flatten() {
-            values.extend_from_slice(state.chunks.vectors().row(slot));
+            state.chunks.vectors().read(slot, &mut values);
         }
         (values, slots.iter().map(Option::is_some).collect())
     }
@@ -213,7 +224,7 @@ impl VectorIndex {
     pub fn clear(&self) {
         let _writing = self.writing.lock();
         let mut state = self.state.write();
-        let empty = State::new(self.dimensions, state.next_handle);
+        let empty = State::new(self.dimensions, self.quantization, state.next_handle);
         let old = std::mem::replace(&mut *state, empty);
         drop(state);
         drop(old);
@@ -274,7 +285,7 @@ impl VectorIndex {
         while chunks.peek().is_some() {
             let mut state = self.state.write();
             if state.dimensions.is_none() && state.chunks.slots() == 0 {
-                state.chunks = Chunks::new(dimensions);
+                state.chunks = Chunks::new(dimensions, self.quantization);
             }
             for (((key, vector), norm), handle) in chunks.by_ref().take((PIECE_NUMBERS / dimensions).max(1)) {
                 normalize(vector, norm, &mut unit);
@@ -296,6 +307,8 @@ impl VectorIndex {
 
 impl Default for VectorIndex {
     fn default() -> Self {
-        Self { dimensions: None, writing: Mutex::new(()), state: RwLock::new(State::new(None, 0)) }
+        let (dimensions, quantization) = (None, Quantization::None);
+        let state = RwLock::new(State::new(dimensions, quantization, 0));
+        Self { dimensions, quantization, writing: Mutex::new(()), state }
     }
 }

@@ -1,8 +1,8 @@
-//! The exact top-k by brute force: a scan in single precision decides what is worth scoring in double.
+//! The top-k by brute force: a pass over all eligible rows, in blocks that stay in the cache, divided among threads.
 //!
-//! A row is scored exactly only when its rough score, given the benefit of [`kernels::error_bound`], could still enter the
-//! page. So the page is that of a scan in double precision, ids and order included, whatever the processor and the number
-//! of threads; a handful of rows per query are scored twice.
+//! Without codes the pass is over the vectors and the page is exact. With codes it is over these, and what it keeps is then
+//! scored exactly. Ties go to the lower key in both, so that neither the order in which chunks came nor the number of
+//! threads changes a page.
 
 use std::ops::Range;
 
@@ -10,7 +10,9 @@ use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
 use super::chunks::Chunks;
+use super::codes::CodedQuery;
 use super::kernels;
+use super::passes::{Cosines, Estimates, Pass};
 use super::segments::SEGMENT;
 use super::unit::Query;
 use crate::key::ChunkKey;
@@ -30,7 +32,7 @@ const TASK_SLOTS: usize = 4096;
 const TASK_QUERIES: usize = 256;
 
 /// A chunk's key, which breaks ties, and its slot.
-type Place<'a> = (&'a ChunkKey, u32);
+pub(super) type Place<'a> = (&'a ChunkKey, u32);
 
 /// What to look for, and where.
 pub(super) struct Scan<'a> {
@@ -48,83 +50,100 @@ impl Scan<'_> {
         if self.top_k == 0 {
             return vec![Vec::new(); self.queries.len()];
         }
-        let work = self.eligible.len() as usize * self.row_bytes() * self.queries.len();
-        let threads = if work < PARALLEL_FROM { None } else { pool::threads() };
-        let tops = match threads {
-            None => self.task(0..self.chunks.slots(), self.queries),
-            Some(pool) => pool.install(|| self.divided(pool.current_num_threads())),
+        let candidates = self.chunks.quantization().candidates(self.top_k);
+        let tops = match (self.chunks.codes(), candidates) {
+            (Some(codes), Some(candidates)) if (candidates as u64) < self.eligible.len() => {
+                let queries: Vec<CodedQuery> = self.queries.iter().map(|query| codes.query(&query.single)).collect();
+                let pass = Estimates { codes, candidates };
+                let candidates = self.divided(&pass, &queries);
+                candidates.into_iter().zip(self.queries).map(|(top, query)| self.rescored(top, query)).collect()
+            }
+            _ => self.divided(&Cosines { scan: self }, self.queries),
         };
         let page = |top: TopK<Place<'_>>| top.into_sorted().into_iter().map(|hit| (hit.key.1, hit.score)).collect();
         tops.into_iter().map(page).collect()
     }
 
-    fn row_bytes(&self) -> usize {
-        self.chunks.vectors().width() * size_of::<f32>()
-    }
-
     /// Tasks by ranges of slots and by groups of queries; small groups where the ranges are too few for the threads.
-    fn divided(&self, threads: usize) -> Vec<TopK<Place<'_>>> {
+    fn divided<'s, P: Pass<'s>>(&'s self, pass: &P, queries: &[P::Query]) -> Vec<TopK<Place<'s>>> {
         let slots = self.chunks.slots();
+        let work = self.eligible.len() as usize * pass.row_bytes() * queries.len();
+        let Some(pool) = (if work < PARALLEL_FROM { None } else { pool::threads() }) else {
+            return self.task(pass, 0..slots, queries);
+        };
+        let threads = pool.current_num_threads();
         let ranges = slots.div_ceil(TASK_SLOTS).min(threads * 4);
         let width = slots.div_ceil(ranges);
-        let group = if ranges < threads { self.queries.len().div_ceil(threads) } else { TASK_QUERIES };
-        let pages: Vec<Vec<TopK<Place<'_>>>> = self
-            .queries
-            .par_chunks(group.min(TASK_QUERIES))
-            .map(|queries| {
+        let group = if ranges < threads { queries.len().div_ceil(threads) } else { TASK_QUERIES };
+        let pages: Vec<Vec<TopK<Place<'_>>>> = pool.install(|| {
+            let groups = queries.par_chunks(group.min(TASK_QUERIES));
+            let page = groups.map(|queries| {
                 let range = |number| number * width..slots.min((number + 1) * width);
-                let parts = (0..ranges).into_par_iter().map(|number| self.task(range(number), queries));
+                let parts = (0..ranges).into_par_iter().map(|number| self.task(pass, range(number), queries));
                 merged(parts.collect())
-            })
-            .collect();
+            });
+            page.collect()
+        });
         pages.into_iter().flatten().collect()
     }
 
     /// The best of a range of slots for each of some queries.
-    fn task(&self, slots: Range<usize>, queries: &[Query]) -> Vec<TopK<Place<'_>>> {
-        let mut tops: Vec<TopK<Place<'_>>> = queries.iter().map(|_| TopK::new(self.top_k)).collect();
-        let block = (BLOCK_BYTES / self.row_bytes().max(1)).clamp(16, SEGMENT as usize);
+    fn task<'s, P: Pass<'s>>(&'s self, pass: &P, slots: Range<usize>, queries: &[P::Query]) -> Vec<TopK<Place<'s>>> {
+        let mut tops: Vec<TopK<Place<'_>>> = queries.iter().map(|_| TopK::new(pass.limit())).collect();
+        let block = (BLOCK_BYTES / pass.row_bytes().max(1)).clamp(16, SEGMENT as usize);
         let mut rough = vec![0.0_f32; block * kernels::QUERIES];
+        let mut scratch = Vec::new();
         each_block(self.eligible, slots.start as u32..slots.end as u32, block, |segment, offsets| {
             for (queries, tops) in queries.chunks(kernels::QUERIES).zip(tops.chunks_mut(kernels::QUERIES)) {
-                self.rough(segment, offsets, queries, &mut rough);
+                pass.rough(segment, offsets, queries, &mut scratch, &mut rough);
                 for ((query, top), rough) in queries.iter().zip(tops).zip(rough.chunks(offsets.len())) {
-                    self.offer(segment, offsets, rough, query, top);
+                    self.offer(pass, segment, offsets, rough, query, top);
                 }
             }
         });
         tops
     }
 
-    /// The rough scores of some rows: those of the first query, then those of the second, and so on.
-    fn rough(&self, segment: u32, offsets: &[u32], queries: &[Query], out: &mut [f32]) {
-        let mut units: [&[f32]; kernels::QUERIES] = [&[]; kernels::QUERIES];
-        for (unit, query) in units.iter_mut().zip(queries) {
-            *unit = &query.single;
-        }
-        kernels::scores(self.chunks.vectors().segment(segment), offsets, &units[..queries.len()], out);
-    }
-
-    /// Score exactly what the rough scores leave in the running.
-    fn offer<'a>(&'a self, segment: u32, offsets: &[u32], rough: &[f32], query: &Query, top: &mut TopK<Place<'a>>) {
-        let margin = kernels::error_bound(query.double.len());
-        let mut bar = self.bar(top, margin);
+    /// Score what the rough scores leave in the running.
+    fn offer<'s, P: Pass<'s>>(
+        &'s self,
+        pass: &P,
+        segment: u32,
+        offsets: &[u32],
+        rough: &[f32],
+        query: &P::Query,
+        top: &mut TopK<Place<'s>>,
+    ) {
+        let mut bar = pass.bar(top, query);
         for (&offset, &rough) in offsets.iter().zip(rough) {
             let slot = segment * SEGMENT + offset;
             if f64::from(rough) < bar || !self.eligible.contains(slot) {
                 continue;
             }
-            let cosine = kernels::exact(self.chunks.vectors().row(slot), &query.double).clamp(-1.0, 1.0) + 0.0;
-            if cosine >= self.floor {
-                top.push(cosine, (self.chunks.key(slot), slot));
-                bar = self.bar(top, margin);
+            if let Some(score) = pass.score(slot, rough, query) {
+                top.push(score, (self.chunks.key(slot), slot));
+                bar = pass.bar(top, query);
             }
         }
     }
 
-    /// The lowest rough score that may belong to a hit.
-    fn bar(&self, top: &TopK<Place<'_>>, margin: f64) -> f64 {
-        top.threshold().unwrap_or(f64::NEG_INFINITY).max(self.floor) - margin
+    /// The page out of the candidates of a first pass.
+    fn rescored<'s>(&'s self, candidates: TopK<Place<'s>>, query: &Query) -> TopK<Place<'s>> {
+        let mut slots: Vec<u32> = candidates.into_sorted().into_iter().map(|candidate| candidate.key.1).collect();
+        slots.sort_unstable();
+        let mut top = TopK::new(self.top_k);
+        for slot in slots {
+            if let Some(cosine) = self.hit(slot, query) {
+                top.push(cosine, (self.chunks.key(slot), slot));
+            }
+        }
+        top
+    }
+
+    /// The exact cosine, if it reaches the threshold.
+    pub(super) fn hit(&self, slot: u32, query: &Query) -> Option<f64> {
+        let cosine = self.chunks.vectors().cosine(slot, &query.double);
+        (cosine >= self.floor).then_some(cosine)
     }
 }
 

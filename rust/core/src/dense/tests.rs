@@ -1,5 +1,7 @@
 //! The index against a plain model: a map of chunks, every score in double precision, a sort.
 
+mod quantized;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -4,10 +4,12 @@
 //! queries; elsewhere one loop, written so that the compiler turns it into the target's own vector instructions (NEON on
 //! `AArch64`). They differ in the last bits of a result, never by more than [`error_bound`].
 
+mod codes;
 mod element;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(super) use codes::{PLANES, distances, products};
 pub(super) use element::Element;
 
 /// The most queries of a tile.
