@@ -78,7 +78,7 @@ class Bm25Index:
 
 @final
 class VectorIndex:
-    def __new__(cls, dimensions: int | None) -> VectorIndex: ...
+    def __new__(cls, dimensions: int | None, quantization: str | None, oversampling: int | None) -> VectorIndex: ...
     def upsert(
         self,
         document_ids: Sequence[str | int],

@@ -17,3 +17,23 @@ class TestInMemoryVectorStore(VectorStoreContract):
 class TestInMemoryVectorStoreWithoutDimensions(VectorStoreContract):
     async def make_store(self, dimensions: int) -> InMemoryVectorStore:
         return InMemoryVectorStore()
+
+
+@pytest.mark.row("K1")
+class TestInMemoryVectorStoreOfBytes(VectorStoreContract):
+    async def make_store(self, dimensions: int) -> InMemoryVectorStore:
+        return InMemoryVectorStore(dimensions, quantization="int8")
+
+
+@pytest.mark.row("K1")
+class TestInMemoryVectorStoreOfBits(VectorStoreContract):
+    async def make_store(self, dimensions: int) -> InMemoryVectorStore:
+        return InMemoryVectorStore(dimensions, quantization="binary")
+
+
+@pytest.mark.row("K1")
+class TestInMemoryVectorStoreInHalfPrecision(VectorStoreContract):
+    tolerance = 5e-4
+
+    async def make_store(self, dimensions: int) -> InMemoryVectorStore:
+        return InMemoryVectorStore(dimensions, quantization="f16")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import starmap
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from numpy.typing import ArrayLike
 
@@ -21,7 +21,10 @@ from ragstone.metadata import MetadataValue, check_filter, check_metadata
 from ragstone.models import Vector
 from ragstone.validation import require_at_least, require_finite
 
-__all__ = ["VectorHit", "VectorIndex"]
+__all__ = ["Quantization", "VectorHit", "VectorIndex"]
+
+Quantization: TypeAlias = Literal["int8", "binary", "f16"]
+"""How an index may keep its vectors; see `VectorIndex`."""
 
 
 class VectorHit(NamedTuple):
@@ -41,18 +44,30 @@ class VectorHit(NamedTuple):
 
 
 class VectorIndex:
-    """A live index of vectors that finds the nearest by cosine similarity, exactly.
+    """A live index of vectors that finds the nearest by cosine similarity, exactly or by codes.
 
     Vectors are kept at unit length in float32 and scored in double precision, so that a page is the one that a scan in
     double precision gives, on any machine and number of threads. Ties go by (document_id, chunk_index), integer ids
     first. A zero vector, stored or asked for, has a cosine of 0 with everything. Every method may be called from many
     threads at once; a write is seen as a whole or not at all.
 
+    With `quantization` a search reads less memory, or the index takes less:
+
+    - `"int8"` and `"binary"` keep a code beside each vector, of one byte a dimension or of one bit for each of the next
+      power of two of dimensions. A first pass over the codes chooses `top_k * oversampling` candidates, which are then
+      scored exactly. So a score is always the exact cosine, but a page may lack a neighbour that the first pass did not
+      choose. The candidates depend on the vectors alone, not on the order in which they came or the number of threads.
+    - `"f16"` keeps the vectors in half precision, in half the memory. Every search scans them all; its scores are exact
+      for the vectors so rounded, which differ from those given by less than 0.0005.
+
     Args:
         dimensions: Length of the vectors; `None` lets the first ones decide.
+        quantization: `"int8"`, `"binary"`, `"f16"`, or `None` for vectors in float32 and exact search.
+        oversampling: Candidates for each hit asked for, at least 1; `None` for 4 with `"int8"` and 64 with `"binary"`.
 
     Raises:
-        ConfigurationError: `dimensions` is below 1.
+        ConfigurationError: `dimensions` or `oversampling` is below 1, `quantization` is none of these, or
+            `oversampling` is given where there are no codes.
 
     Example:
         >>> index = VectorIndex()
@@ -66,10 +81,18 @@ class VectorIndex:
 
     __slots__ = ("_core",)
 
-    def __init__(self, dimensions: int | None = None) -> None:
+    def __init__(
+        self,
+        dimensions: int | None = None,
+        *,
+        quantization: Quantization | None = None,
+        oversampling: int | None = None,
+    ) -> None:
         if dimensions is not None:
             require_at_least("dimensions", dimensions, 1)
-        self._core = _VectorIndex(dimensions)
+        if oversampling is not None:
+            oversampling = min(require_at_least("oversampling", oversampling, 1), sys.maxsize)
+        self._core = _VectorIndex(dimensions, quantization, oversampling)
 
     @property
     def dimensions(self) -> int | None:

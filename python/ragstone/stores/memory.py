@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ragstone.concurrency import AdaptiveOffload, offload
-from ragstone.engine.dense import VectorIndex
+from ragstone.engine.dense import Quantization, VectorIndex
 from ragstone.engine.lexical import Bm25Index, Bm25Term
 from ragstone.errors import DimensionMismatchError, InvalidInputError
 from ragstone.metadata import MetadataValue
@@ -30,7 +30,7 @@ __all__ = ["InMemoryBm25Index", "InMemoryVectorStore"]
 
 
 class InMemoryVectorStore:
-    """A vector store in memory: exact cosine top-k, filtered before the cut.
+    """A vector store in memory: cosine top-k, exact unless quantised, filtered before the cut.
 
     Implements `VectorStore`, `DocumentReplaceable` and `EmbeddingReadable`. Its methods may be awaited from several
     event loops; the work is done in worker threads, but for searches that are over at once. A write that is cancelled
@@ -38,9 +38,11 @@ class InMemoryVectorStore:
 
     Args:
         dimensions: Length of the vectors; `None` lets the first ones decide.
+        quantization: `"int8"`, `"binary"` or `"f16"` for faster searches or less memory, as `VectorIndex` says;
+            `None` for exact search in float32.
 
     Raises:
-        ConfigurationError: `dimensions` is below 1.
+        ConfigurationError: `dimensions` is below 1, or `quantization` is none of these.
 
     Example:
         >>> import asyncio, numpy as np
@@ -53,8 +55,8 @@ class InMemoryVectorStore:
         ('paid leave', 0.8, 'similarity')
     """
 
-    def __init__(self, dimensions: int | None = None) -> None:
-        self._index = VectorIndex(dimensions)
+    def __init__(self, dimensions: int | None = None, *, quantization: Quantization | None = None) -> None:
+        self._index = VectorIndex(dimensions, quantization=quantization)
         self._shelf = Shelf()
         self._run_search = AdaptiveOffload()
 

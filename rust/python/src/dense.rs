@@ -6,7 +6,7 @@
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use ragstone_core::dense::{self, Hit, Rows, Search};
+use ragstone_core::dense::{self, Hit, Quantization, Rows, Search};
 use ragstone_core::filter::Metadata;
 
 use crate::convert::{PyDocumentId, chunk_indices, chunk_keys, metadata, optional_metadata};
@@ -22,8 +22,16 @@ struct VectorIndex(dense::VectorIndex);
 #[pymethods]
 impl VectorIndex {
     #[new]
-    fn new(py: Python<'_>, dimensions: Option<usize>) -> PyResult<Self> {
-        dense::VectorIndex::new(dimensions).map(Self).map_err(|error| raised(py, &error))
+    fn new(
+        py: Python<'_>,
+        dimensions: Option<usize>,
+        quantization: Option<&str>,
+        oversampling: Option<usize>,
+    ) -> PyResult<Self> {
+        Quantization::named(quantization, oversampling)
+            .and_then(|quantization| dense::VectorIndex::quantized(dimensions, quantization))
+            .map(Self)
+            .map_err(|error| raised(py, &error))
     }
 
     fn upsert(

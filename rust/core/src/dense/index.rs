@@ -2,14 +2,18 @@
 
 use std::borrow::Cow;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::chunks::Chunks;
+use super::quantization::Quantization;
 use super::scan::Scan;
-use super::unit::{Query, Rows, norm, unit};
+use super::unit::{Query, Rows, norm, normalize};
 use crate::error::{Error, Result};
 use crate::filter::Metadata;
 use crate::key::{ChunkKey, DocumentId};
+
+/// Numbers that a writer stages before readers have their turn: about a tenth of a millisecond's worth.
+const PIECE_NUMBERS: usize = 1 << 16;
 
 /// A chunk that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +52,7 @@ impl Search {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     chunks: Chunks,
     dimensions: Option<usize>,
@@ -57,6 +61,10 @@ struct State {
 }
 
 impl State {
+    fn new(dimensions: Option<usize>, quantization: Quantization, next_handle: u64) -> Self {
+        Self { chunks: Chunks::new(dimensions.unwrap_or_default(), quantization), dimensions, next_handle }
+    }
+
     /// Fails unless these vectors have the dimensions of those here.
     fn check_dimensions(&self, vectors: Rows<'_>, subject: impl FnOnce() -> String) -> Result<()> {
         let actual = vectors.dimensions();
@@ -74,28 +82,6 @@ impl State {
             return Err(Error::Input(format!("an index holds at most {} chunks: divide the collection", u32::MAX)));
         }
         Ok(())
-    }
-
-    fn put(&mut self, batch: Batch<'_>) -> Vec<u64> {
-        if !batch.vectors.is_empty() {
-            self.dimensions = Some(batch.vectors.dimensions());
-        }
-        let first = self.next_handle;
-        let none = Metadata::new();
-        let mut metadata = batch.metadata.unwrap_or_default().iter();
-        for ((key, vector), norm) in batch.keys.into_iter().zip(batch.vectors.iter()).zip(batch.norms) {
-            let metadata = metadata.next().unwrap_or(&none);
-            self.chunks.put(key, unit(vector, norm), metadata, self.next_handle);
-            self.next_handle += 1;
-        }
-        self.compact_if_sparse();
-        (first..self.next_handle).collect()
-    }
-
-    fn compact_if_sparse(&mut self) {
-        if let Some(dimensions) = self.dimensions {
-            self.chunks.compact_if_sparse(dimensions);
-        }
     }
 }
 
@@ -128,10 +114,14 @@ impl<'a> Batch<'a> {
 
 /// A live index of vectors: exact cosine top-k.
 ///
-/// Every method may be called from many threads at once. A write is seen as a whole or not at all.
-#[derive(Debug, Default)]
+/// Every method may be called from many threads at once. A write is seen as a whole or not at all: its chunks are staged
+/// piece by piece, unseen, and published in one step, so that searches go on while many come in.
+#[derive(Debug)]
 pub struct VectorIndex {
     dimensions: Option<usize>,
+    quantization: Quantization,
+    /// Held by a writer from its first look at the state to its last change; readers never take it.
+    writing: Mutex<()>,
     state: RwLock<State>,
 }
 
@@ -141,10 +131,19 @@ impl VectorIndex {
     /// # Errors
     /// [`Error::Parameter`] when `dimensions` is 0.
     pub fn new(dimensions: Option<usize>) -> Result<Self> {
+        Self::quantized(dimensions, Quantization::None)
+    }
+
+    /// As [`Self::new`], with codes for a first pass or in half precision.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn quantized(dimensions: Option<usize>, quantization: Quantization) -> Result<Self> {
         if dimensions == Some(0) {
             return Err(Error::Parameter { field: "dimensions", value: "0".into(), limit: "at least 1" });
         }
-        Ok(Self { dimensions, state: RwLock::new(State { dimensions, ..State::default() }) })
+        let state = RwLock::new(State::new(dimensions, quantization, 0));
+        Ok(Self { dimensions, quantization, writing: Mutex::new(()), state })
     }
 
     /// Insert chunks, or replace those of the same key, and return the handle of each; of two of one key the later stays.
@@ -176,9 +175,9 @@ impl VectorIndex {
 
     /// Remove a document and return how many chunks it had.
     pub fn remove(&self, document_id: &DocumentId) -> usize {
-        let mut state = self.state.write();
-        let removed = state.chunks.remove(document_id);
-        state.compact_if_sparse();
+        let _writing = self.writing.lock();
+        let removed = self.state.write().chunks.remove(document_id);
+        self.compact_if_sparse();
         removed
     }
 
@@ -206,7 +205,7 @@ impl VectorIndex {
         let top_k = search.top_k.min(eligible.len() as usize);
         let scan = Scan { chunks, eligible: &eligible, queries: &prepared, top_k, floor };
         let hit = |(slot, score)| Hit { key: chunks.key(slot).clone(), score, handle: chunks.handle(slot) };
-        Ok(scan.run(queries.dimensions()).into_iter().map(|page| page.into_iter().map(hit).collect()).collect())
+        Ok(scan.run().into_iter().map(|page| page.into_iter().map(hit).collect()).collect())
     }
 
     /// The stored unit vectors of the chunks that are there, one after the other, and which of the keys these are.
@@ -216,15 +215,19 @@ impl VectorIndex {
         let dimensions = state.dimensions.unwrap_or_default();
         let mut values = Vec::with_capacity(slots.iter().flatten().count() * dimensions);
         for &slot in slots.iter().flatten() {
-            values.extend_from_slice(state.chunks.row(slot, dimensions));
+            state.chunks.vectors().read(slot, &mut values);
         }
         (values, slots.iter().map(Option::is_some).collect())
     }
 
     /// Remove everything, dimensions that the first vectors decided included.
     pub fn clear(&self) {
+        let _writing = self.writing.lock();
         let mut state = self.state.write();
-        *state = State { dimensions: self.dimensions, next_handle: state.next_handle, ..State::default() };
+        let empty = State::new(self.dimensions, self.quantization, state.next_handle);
+        let old = std::mem::replace(&mut *state, empty);
+        drop(state);
+        drop(old);
     }
 
     /// How many chunks there are.
@@ -250,10 +253,62 @@ impl VectorIndex {
         before: impl FnOnce(&mut Chunks),
     ) -> Result<Vec<u64>> {
         let batch = Batch::checked(keys, vectors, metadata)?;
+        let _writing = self.writing.lock();
+        let (first_slot, first_handle) = {
+            let state = self.state.read();
+            state.check_dimensions(vectors, || batch.subject())?;
+            state.check_room(vectors)?;
+            (state.chunks.slots(), state.next_handle)
+        };
+        let handles = first_handle..first_handle + batch.keys.len() as u64;
+        self.stage(batch, first_handle);
         let mut state = self.state.write();
-        state.check_dimensions(vectors, || batch.subject())?;
-        state.check_room(vectors)?;
         before(&mut state.chunks);
-        Ok(state.put(batch))
+        state.chunks.publish(first_slot);
+        if !vectors.is_empty() {
+            state.dimensions = Some(vectors.dimensions());
+        }
+        state.next_handle = handles.end;
+        drop(state);
+        self.compact_if_sparse();
+        Ok(handles.collect())
+    }
+
+    /// Bring the chunks in, piece by piece, with a turn for the readers after each.
+    fn stage(&self, batch: Batch<'_>, first_handle: u64) {
+        let dimensions = batch.vectors.dimensions();
+        let none = Metadata::new();
+        let mut metadata = batch.metadata.unwrap_or_default().iter();
+        let mut chunks =
+            batch.keys.into_iter().zip(batch.vectors.iter()).zip(batch.norms).zip(first_handle..).peekable();
+        let mut unit = vec![0.0; dimensions];
+        while chunks.peek().is_some() {
+            let mut state = self.state.write();
+            if state.dimensions.is_none() && state.chunks.slots() == 0 {
+                state.chunks = Chunks::new(dimensions, self.quantization);
+            }
+            for (((key, vector), norm), handle) in chunks.by_ref().take((PIECE_NUMBERS / dimensions).max(1)) {
+                normalize(vector, norm, &mut unit);
+                state.chunks.stage(key, &unit, metadata.next().unwrap_or(&none), handle);
+            }
+            RwLockWriteGuard::unlock_fair(state);
+        }
+    }
+
+    /// Close the gaps when there are many: the copy is made while readers read on, then put in place.
+    fn compact_if_sparse(&self) {
+        let compacted = self.state.read().chunks.compacted_if_sparse();
+        if let Some(compacted) = compacted {
+            let old = std::mem::replace(&mut self.state.write().chunks, compacted);
+            drop(old);
+        }
+    }
+}
+
+impl Default for VectorIndex {
+    fn default() -> Self {
+        let (dimensions, quantization) = (None, Quantization::None);
+        let state = RwLock::new(State::new(dimensions, quantization, 0));
+        Self { dimensions, quantization, writing: Mutex::new(()), state }
     }
 }

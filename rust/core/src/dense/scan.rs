@@ -1,26 +1,29 @@
-//! The exact top-k by brute force: a scan in single precision decides what is worth scoring in double.
+//! The top-k by brute force: a pass over all eligible rows, in blocks that stay in the cache, divided among threads.
 //!
-//! A row is scored exactly only when its rough score, given the benefit of [`kernels::error_bound`], could still enter the
-//! page. So the page is that of a scan in double precision, ids and order included, whatever the processor and the number
-//! of threads; a handful of rows per query are scored twice.
+//! Without codes the pass is over the vectors and the page is exact. With codes it is over these, and what it keeps is then
+//! scored exactly. Ties go to the lower key in both, so that neither the order in which chunks came nor the number of
+//! threads changes a page.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
-use super::chunks::{Chunks, SEGMENT};
+use super::chunks::Chunks;
+use super::codes::CodedQuery;
 use super::kernels;
+use super::passes::{Cosines, Estimates, Pass};
+use super::segments::SEGMENT;
 use super::unit::Query;
 use crate::key::ChunkKey;
 use crate::pool;
 use crate::rank::TopK;
 
-/// Rows that are scanned before the next query of a batch has its turn: 128 KiB of them, which stay in the cache.
-const BLOCK_NUMBERS: usize = 32_768;
+/// Rows that are scanned before the next queries of a batch have their turn: 128 KiB of them, which stay in the cache.
+const BLOCK_BYTES: usize = 1 << 17;
 
-/// Work is divided among threads from this many multiplications on, about a millisecond's worth.
-const PARALLEL_FROM: usize = 1 << 22;
+/// Work is divided among threads from this many bytes of rows on, about a millisecond's worth.
+const PARALLEL_FROM: usize = 1 << 24;
 
 /// The fewest slots that are worth a task of their own.
 const TASK_SLOTS: usize = 4096;
@@ -29,7 +32,7 @@ const TASK_SLOTS: usize = 4096;
 const TASK_QUERIES: usize = 256;
 
 /// A chunk's key, which breaks ties, and its slot.
-type Place<'a> = (&'a ChunkKey, u32);
+pub(super) type Place<'a> = (&'a ChunkKey, u32);
 
 /// What to look for, and where.
 pub(super) struct Scan<'a> {
@@ -43,81 +46,138 @@ pub(super) struct Scan<'a> {
 
 impl Scan<'_> {
     /// The slots of each query's page and their cosines, best first.
-    pub(super) fn run(&self, dimensions: usize) -> Vec<Vec<(u32, f64)>> {
+    pub(super) fn run(&self) -> Vec<Vec<(u32, f64)>> {
         if self.top_k == 0 {
             return vec![Vec::new(); self.queries.len()];
         }
-        let work = self.eligible.len() as usize * dimensions * self.queries.len();
-        let threads = if work < PARALLEL_FROM { None } else { pool::threads() };
-        let tops = match threads {
-            None => self.task(0..self.chunks.slots(), self.queries, dimensions),
-            Some(pool) => pool.install(|| self.divided(pool.current_num_threads(), dimensions)),
+        let candidates = self.chunks.quantization().candidates(self.top_k);
+        let tops = match (self.chunks.codes(), candidates) {
+            (Some(codes), Some(candidates)) if (candidates as u64) < self.eligible.len() => {
+                let queries: Vec<CodedQuery> = self.queries.iter().map(|query| codes.query(&query.single)).collect();
+                let pass = Estimates { codes, candidates };
+                let candidates = self.divided(&pass, &queries);
+                candidates.into_iter().zip(self.queries).map(|(top, query)| self.rescored(top, query)).collect()
+            }
+            _ => self.divided(&Cosines { scan: self }, self.queries),
         };
         let page = |top: TopK<Place<'_>>| top.into_sorted().into_iter().map(|hit| (hit.key.1, hit.score)).collect();
         tops.into_iter().map(page).collect()
     }
 
     /// Tasks by ranges of slots and by groups of queries; small groups where the ranges are too few for the threads.
-    fn divided(&self, threads: usize, dimensions: usize) -> Vec<TopK<Place<'_>>> {
+    fn divided<'s, P: Pass<'s>>(&'s self, pass: &P, queries: &[P::Query]) -> Vec<TopK<Place<'s>>> {
         let slots = self.chunks.slots();
+        let work = self.eligible.len() as usize * pass.row_bytes() * queries.len();
+        let Some(pool) = (if work < PARALLEL_FROM { None } else { pool::threads() }) else {
+            return self.task(pass, 0..slots, queries);
+        };
+        let threads = pool.current_num_threads();
         let ranges = slots.div_ceil(TASK_SLOTS).min(threads * 4);
         let width = slots.div_ceil(ranges);
-        let group = if ranges < threads { self.queries.len().div_ceil(threads) } else { TASK_QUERIES };
-        let pages: Vec<Vec<TopK<Place<'_>>>> = self
-            .queries
-            .par_chunks(group.min(TASK_QUERIES))
-            .map(|queries| {
+        let group = if ranges < threads { queries.len().div_ceil(threads) } else { TASK_QUERIES };
+        let pages: Vec<Vec<TopK<Place<'_>>>> = pool.install(|| {
+            let groups = queries.par_chunks(group.min(TASK_QUERIES));
+            let page = groups.map(|queries| {
                 let range = |number| number * width..slots.min((number + 1) * width);
-                let parts = (0..ranges).into_par_iter().map(|number| self.task(range(number), queries, dimensions));
+                let parts = (0..ranges).into_par_iter().map(|number| self.task(pass, range(number), queries));
                 merged(parts.collect())
-            })
-            .collect();
+            });
+            page.collect()
+        });
         pages.into_iter().flatten().collect()
     }
 
     /// The best of a range of slots for each of some queries.
-    fn task(&self, slots: Range<usize>, queries: &[Query], dimensions: usize) -> Vec<TopK<Place<'_>>> {
-        let block = (BLOCK_NUMBERS / dimensions).clamp(16, SEGMENT as usize);
-        let mut tops: Vec<TopK<Place<'_>>> = queries.iter().map(|_| TopK::new(self.top_k)).collect();
-        let mut offsets: Vec<u32> = Vec::with_capacity(block);
-        let mut rough = vec![0.0_f32; block];
-        let mut slots = self.eligible.range(slots.start as u32..slots.end as u32).peekable();
-        while let Some(segment) = slots.peek().map(|slot| slot / SEGMENT) {
-            offsets.clear();
+    fn task<'s, P: Pass<'s>>(&'s self, pass: &P, slots: Range<usize>, queries: &[P::Query]) -> Vec<TopK<Place<'s>>> {
+        let mut tops: Vec<TopK<Place<'_>>> = queries.iter().map(|_| TopK::new(pass.limit())).collect();
+        let block = (BLOCK_BYTES / pass.row_bytes().max(1)).clamp(16, SEGMENT as usize);
+        let mut rough = vec![0.0_f32; block * kernels::QUERIES];
+        let mut scratch = Vec::new();
+        each_block(self.eligible, slots.start as u32..slots.end as u32, block, |segment, offsets| {
+            for (queries, tops) in queries.chunks(kernels::QUERIES).zip(tops.chunks_mut(kernels::QUERIES)) {
+                pass.rough(segment, offsets, queries, &mut scratch, &mut rough);
+                for ((query, top), rough) in queries.iter().zip(tops).zip(rough.chunks(offsets.len())) {
+                    self.offer(pass, segment, offsets, rough, query, top);
+                }
+            }
+        });
+        tops
+    }
+
+    /// Score what the rough scores leave in the running.
+    fn offer<'s, P: Pass<'s>>(
+        &'s self,
+        pass: &P,
+        segment: u32,
+        offsets: &[u32],
+        rough: &[f32],
+        query: &P::Query,
+        top: &mut TopK<Place<'s>>,
+    ) {
+        let mut bar = pass.bar(top, query);
+        for (&offset, &rough) in offsets.iter().zip(rough) {
+            let slot = segment * SEGMENT + offset;
+            if f64::from(rough) < bar || !self.eligible.contains(slot) {
+                continue;
+            }
+            if let Some(score) = pass.score(slot, rough, query) {
+                top.push(score, (self.chunks.key(slot), slot));
+                bar = pass.bar(top, query);
+            }
+        }
+    }
+
+    /// The page out of the candidates of a first pass.
+    fn rescored<'s>(&'s self, candidates: TopK<Place<'s>>, query: &Query) -> TopK<Place<'s>> {
+        let mut slots: Vec<u32> = candidates.into_sorted().into_iter().map(|candidate| candidate.key.1).collect();
+        slots.sort_unstable();
+        let mut top = TopK::new(self.top_k);
+        for slot in slots {
+            if let Some(cosine) = self.hit(slot, query) {
+                top.push(cosine, (self.chunks.key(slot), slot));
+            }
+        }
+        top
+    }
+
+    /// The exact cosine, if it reaches the threshold.
+    pub(super) fn hit(&self, slot: u32, query: &Query) -> Option<f64> {
+        let cosine = self.chunks.vectors().cosine(slot, &query.double);
+        (cosine >= self.floor).then_some(cosine)
+    }
+}
+
+/// Call `scan` with the offsets, at most `block` of them and all in one segment, of the slots of `range` to look at.
+///
+/// Where most slots are eligible these are all slots, for a memory that is read in one go is read fastest, and it is for
+/// `scan` to leave out the few that are not.
+fn each_block(eligible: &RoaringBitmap, range: Range<u32>, block: usize, mut scan: impl FnMut(u32, &[u32])) {
+    let dense = !range.is_empty() && eligible.range_cardinality(range.clone()) * 2 > u64::from(range.end - range.start);
+    let mut offsets: Vec<u32> = Vec::with_capacity(block);
+    let mut start = range.start;
+    let mut slots = eligible.range(if dense { 0..0 } else { range.clone() }).peekable();
+    loop {
+        offsets.clear();
+        let segment = if dense {
+            let end =
+                range.end.min(start.saturating_add(block as u32)).min((start / SEGMENT + 1).saturating_mul(SEGMENT));
+            let segment = start / SEGMENT;
+            offsets.extend((start..end).map(|slot| slot % SEGMENT));
+            start = end;
+            segment
+        } else {
+            let segment = slots.peek().map_or(0, |slot| slot / SEGMENT);
             while offsets.len() < block
                 && let Some(slot) = slots.next_if(|slot| slot / SEGMENT == segment)
             {
                 offsets.push(slot % SEGMENT);
             }
-            for (query, top) in queries.iter().zip(&mut tops) {
-                kernels::scores(self.chunks.segment(segment), &offsets, &query.single, &mut rough);
-                self.offer(segment, &offsets, &rough, query, top);
-            }
+            segment
+        };
+        if offsets.is_empty() {
+            return;
         }
-        tops
-    }
-
-    /// Score exactly what the rough scores leave in the running.
-    fn offer<'a>(&'a self, segment: u32, offsets: &[u32], rough: &[f32], query: &Query, top: &mut TopK<Place<'a>>) {
-        let dimensions = query.double.len();
-        let margin = kernels::error_bound(dimensions);
-        let mut bar = self.bar(top, margin);
-        for (&offset, &rough) in offsets.iter().zip(rough) {
-            if f64::from(rough) < bar {
-                continue;
-            }
-            let slot = segment * SEGMENT + offset;
-            let cosine = kernels::exact(self.chunks.row(slot, dimensions), &query.double).clamp(-1.0, 1.0) + 0.0;
-            if cosine >= self.floor {
-                top.push(cosine, (self.chunks.key(slot), slot));
-                bar = self.bar(top, margin);
-            }
-        }
-    }
-
-    /// The lowest rough score that may belong to a hit.
-    fn bar(&self, top: &TopK<Place<'_>>, margin: f64) -> f64 {
-        top.threshold().unwrap_or(f64::NEG_INFINITY).max(self.floor) - margin
+        scan(segment, &offsets);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The index against a plain model: a map of chunks, every score in double precision, a sort.
 
+mod quantized;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,7 +9,7 @@ use std::thread;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::unit::{Query, norm, unit};
+use super::unit::{Query, norm, normalize};
 use super::{Hit, Rows, Search, VectorIndex, kernels};
 use crate::error::{Error, Result};
 use crate::filter::{Metadata, Value};
@@ -39,8 +41,9 @@ struct Model(BTreeMap<ChunkKey, (Vec<f32>, bool)>);
 
 impl Model {
     fn put(&mut self, key: ChunkKey, vector: &[f32], even: bool) {
-        let norm = norm(vector, String::new).unwrap();
-        self.0.insert(key, (unit(vector, norm).collect(), even));
+        let mut unit = vec![0.0; vector.len()];
+        normalize(vector, norm(vector, String::new).unwrap(), &mut unit);
+        self.0.insert(key, (unit, even));
     }
 
     fn remove(&mut self, document: i64) -> usize {

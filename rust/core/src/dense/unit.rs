@@ -56,10 +56,12 @@ pub(super) fn norm(vector: &[f32], subject: impl FnOnce() -> String) -> Result<f
     Err(Error::Vector { subject: subject(), value: vector[position].to_string(), position })
 }
 
-/// The unit vector in single precision; a zero vector stays zero.
-pub(super) fn unit(vector: &[f32], norm: f64) -> impl ExactSizeIterator<Item = f32> {
+/// The unit vector in single precision, written to `unit`; a zero vector stays zero.
+pub(super) fn normalize(vector: &[f32], norm: f64, unit: &mut [f32]) {
     let divisor = if norm > 0.0 { norm } else { 1.0 };
-    vector.iter().map(move |&x| (f64::from(x) / divisor) as f32)
+    for (unit, &x) in unit.iter_mut().zip(vector) {
+        *unit = (f64::from(x) / divisor) as f32;
+    }
 }
 
 /// A query as a unit vector, in both precisions: the one for the scan, the other for the scores.
@@ -84,7 +86,9 @@ mod tests {
     use super::*;
 
     fn unit_of(vector: &[f32]) -> Result<Vec<f32>> {
-        Ok(unit(vector, norm(vector, || "the vector".into())?).collect())
+        let mut unit = vec![0.0; vector.len()];
+        normalize(vector, norm(vector, || "the vector".into())?, &mut unit);
+        Ok(unit)
     }
 
     #[test]
