@@ -1,7 +1,7 @@
 """The compiled core. Private: `ragstone.engine` is its typed face and the only module that imports it."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Generic, TypeVar, final
+from typing import Generic, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,7 @@ class VectorIndex:
 
 # --- sparse
 
-_SparseVectors = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float32]]
+_SparseVectors: TypeAlias = tuple[NDArray[np.uintp], NDArray[np.uint32], NDArray[np.float32]]
 
 @final
 class SparseIndex:
