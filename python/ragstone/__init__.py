@@ -12,6 +12,7 @@ from ragstone.engine.dense import VectorHit, VectorIndex
 from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
 from ragstone.engine.rank import (
     Fused,
+    FusedRanking,
     MmrPick,
     Twin,
     lost_in_the_middle,
@@ -70,6 +71,7 @@ __all__ = [
     "EnsembleOptions",
     "Explanation",
     "Fused",
+    "FusedRanking",
     "HasTagSpec",
     "IngestionOptions",
     "IngestionProgress",

@@ -278,13 +278,20 @@ mod tests {
     }
 
     fn case() -> impl Strategy<Value = (Vec<f32>, Vec<f32>, usize, f64)> {
-        // Few distinct numbers, so that duplicates, zero vectors and ties are common.
-        let number = prop_oneof![4 => (-2_i8..3).prop_map(f32::from), 1 => -1.0_f32..1.0];
-        (1_usize..5, 0_usize..14).prop_flat_map(move |(dimensions, rows)| {
+        // Few distinct numbers, so that duplicates, zero vectors and ties are common; some that single precision cannot
+        // tell apart, and some whose squares it cannot hold.
+        let number = prop_oneof![
+            8 => (-2_i8..3).prop_map(f32::from),
+            2 => -1.0_f32..1.0,
+            2 => (0_u32..3).prop_map(|steps| f32::from_bits(1.0_f32.to_bits() + steps)),
+        ];
+        let wild = prop_oneof![40 => Just(1.0_f32), 1 => Just(1e30), 1 => Just(1e-30)];
+        (1_usize..40, 0_usize..40).prop_flat_map(move |(dimensions, rows)| {
+            let scaled = (number.clone(), wild.clone()).prop_map(|(number, scale)| number * scale);
             (
                 proptest::collection::vec(number.clone(), dimensions),
-                proptest::collection::vec(number.clone(), dimensions * rows),
-                0_usize..16,
+                proptest::collection::vec(scaled, dimensions * rows),
+                0_usize..50,
                 prop_oneof![Just(0.0), Just(0.5), Just(1.0), 0.0_f64..=1.0],
             )
         })
