@@ -104,6 +104,23 @@ def test_after_a_thousand_steps_scores_are_those_of_a_new_index(rng: random.Rand
                 assert pages == fresh.search_many(queries, top_k=50, metadata_filter=metadata_filter)
 
 
+@pytest.mark.row("A6", "A7")
+@given(st.integers(0, 2**32).map(random.Random))
+@settings(max_examples=3, deadline=None)
+def test_what_a_search_leaves_out_is_never_missed(rng: random.Random) -> None:
+    vocabulary = [f"w{int(rng.paretovariate(0.7))}" for _ in range(2000)]
+    texts = [" ".join(rng.choices(vocabulary, k=rng.randrange(30))) for _ in range(10_000)]
+    index = Bm25Index(k1=K1, b=B)
+    index.add_many(range(10_000), [0] * 10_000, texts, [{"group": number % 10} for number in range(10_000)])
+    for document_id in rng.sample(range(10_000), 1500):
+        index.remove(document_id)
+    for query in (" ".join(rng.choices(vocabulary, k=length)) for length in (1, 2, 5, 10, 40)):
+        for metadata_filter in (None, {"group": 1}):
+            everything = index.search(query, top_k=10_000, metadata_filter=metadata_filter)
+            for top_k in (1, 10, 100):
+                assert index.search(query, top_k=top_k, metadata_filter=metadata_filter) == everything[:top_k]
+
+
 def read(name: str) -> list[dict[str, str]]:
     with (SCIFACT / name).open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

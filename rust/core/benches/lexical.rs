@@ -1,4 +1,4 @@
-//! BM25 over growing collections of synthetic chunks: build, search, filtered search, replacing a document.
+//! BM25 over growing collections of synthetic chunks: build, search, search with filters, replacing a document.
 //!
 //! Chunks have 100 terms of a Zipf-like vocabulary of 30,000; queries have 8. Run with
 //! `cargo bench -p ragstone-core --bench lexical`.
@@ -39,8 +39,11 @@ fn texts(count: usize, terms: usize, seed: u64) -> Vec<String> {
 
 fn fill(index: &Bm25Index, texts: &[String]) -> Result<()> {
     let keys = (0..).take(texts.len()).map(|number| ChunkKey::new(DocumentId::Int(number), 0)).collect();
-    let metadata: Vec<Metadata> =
-        (0..).take(texts.len()).map(|number| vec![("tenth".into(), Value::Number(f64::from(number % 10)))]).collect();
+    let group = |number: u32, of: u32| Value::Number(f64::from(number % of));
+    let metadata: Vec<Metadata> = (0..)
+        .take(texts.len())
+        .map(|number| vec![("tenth".into(), group(number, 10)), ("thousandth".into(), group(number, 1000))])
+        .collect();
     index.upsert(keys, &texts.iter().map(String::as_str).collect::<Vec<_>>(), Some(&metadata))
 }
 
@@ -58,7 +61,11 @@ fn build(criterion: &mut Criterion) {
 
 fn search(criterion: &mut Criterion) {
     let queries = texts(64, 8, 2);
-    for (name, filter) in [("all", vec![]), ("tenth", vec![("tenth".into(), Value::Number(3.0))])] {
+    let tenth = || vec![("tenth".into(), Value::Number(3.0))];
+    let thousandth = || vec![("thousandth".into(), Value::Number(3.0))];
+    for (name, filter, top_k) in
+        [("all", vec![], 10), ("all, 100 hits", vec![], 100), ("tenth", tenth(), 10), ("thousandth", thousandth(), 10)]
+    {
         let mut group = criterion.benchmark_group(format!("lexical/search/{name}"));
         for size in SIZES {
             let Ok(index) = Bm25Index::new(1.5, 0.75) else { continue };
@@ -68,7 +75,7 @@ fn search(criterion: &mut Criterion) {
             let mut queries = queries.iter().cycle();
             group.throughput(Throughput::Elements(1));
             group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
-                bencher.iter(|| queries.next().map(|query| black_box(index.search(query, 10, &filter))));
+                bencher.iter(|| queries.next().map(|query| black_box(index.search(query, top_k, &filter))));
             });
         }
     }

@@ -59,7 +59,7 @@ impl Analysis {
 
     /// Analyse many texts in slices, by all cores where there are several; the slices keep the texts' order.
     pub(super) fn of_many(texts: &[&str]) -> Vec<Self> {
-        const SLICE: usize = 512;
+        const SLICE: usize = 1024;
         match pool::threads().filter(|_| texts.len() > SLICE) {
             Some(threads) => threads.install(|| texts.par_chunks(SLICE).map(Self::of).collect()),
             None => texts.chunks(SLICE).map(Self::of).collect(),

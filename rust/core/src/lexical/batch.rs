@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::time::{Duration, Instant};
 
 use parking_lot::RwLockWriteGuard;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::analysis::Analysis;
 use super::index::Shared;
@@ -47,7 +47,7 @@ impl<'a> Batch<'a> {
             let message = format!("{keys} chunks, {texts} texts and metadata for {entries}: give one of each a chunk");
             return Err(Error::Input(message));
         }
-        let mut first: FxHashMap<&DocumentId, usize> = FxHashMap::default();
+        let mut first: FxHashMap<&DocumentId, usize> = FxHashMap::with_capacity_and_hasher(keys.len(), FxBuildHasher);
         let firsts: Vec<usize> =
             (0..).zip(&keys).map(|(place, key)| *first.entry(&key.document_id).or_insert(place)).collect();
         let mut order: Vec<usize> = (0..keys.len()).collect();
