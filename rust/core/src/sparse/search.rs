@@ -46,6 +46,7 @@ pub(super) fn search<'a>(
     }
     if let Some(sums) = buffer.first_chunk_mut() {
         let mut lists = Vec::with_capacity(terms.len());
+        let mut least = floor.max(LEAST);
         for (number, segment) in state.segments.iter().enumerate() {
             let (first, len) = ((number * SEGMENT) as u32, segment.len() as u32);
             let wanted = eligible.count(first, first + (len - 1)) as usize;
@@ -55,7 +56,7 @@ pub(super) fn search<'a>(
             let list = |(&term, &weight): (&u32, &f32)| (f64::from(weight), segment.postings.list(term));
             lists.clear();
             lists.extend(terms.iter().zip(weights).map(list).filter(|(_, list)| !list.slots.is_empty()));
-            Scan { segment, first, eligible, sums, floor: floor.max(LEAST), top: &mut top }.run(&mut lists, wanted);
+            Scan { segment, first, eligible, sums, least: &mut least, top: &mut top }.run(&mut lists, wanted);
         }
     }
     SUMS.set(buffer);
@@ -73,7 +74,8 @@ struct Scan<'s, 'a> {
     eligible: &'s Selection<'s>,
     /// All zero before and after.
     sums: &'s mut [f64; SEGMENT],
-    floor: f64,
+    /// The score that a hit must reach.
+    least: &'s mut f64,
     top: &'s mut TopK<&'a ChunkKey>,
 }
 
@@ -152,7 +154,7 @@ impl Scan<'_, '_> {
     fn take_slots(&mut self) {
         for (number, &alive) in self.segment.alive().words().iter().enumerate() {
             let group = number * 64..number * 64 + 64;
-            if alive != 0 && greatest(&self.sums[group.clone()]) >= self.least() {
+            if alive != 0 && greatest(&self.sums[group.clone()]) >= *self.least {
                 for slot in group.clone() {
                     self.offer(slot, self.sums[slot]);
                 }
@@ -161,15 +163,12 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// The score that a hit must reach at least.
-    fn least(&self) -> f64 {
-        self.top.threshold().map_or(self.floor, |threshold| threshold.max(self.floor))
-    }
-
+    #[inline]
     fn offer(&mut self, slot: usize, score: f64) {
-        let enough = score >= self.least();
+        let enough = score >= *self.least;
         if enough && self.segment.alive().contains(slot) && self.eligible.contains(self.first + slot as u32) {
             self.top.push(score, self.segment.key(slot));
+            *self.least = self.top.threshold().map_or(*self.least, |threshold| threshold.max(*self.least));
         }
     }
 }
