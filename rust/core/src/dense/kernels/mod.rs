@@ -71,7 +71,7 @@ fn tiles_avx512<E: Element, const Q: usize>(values: &[E], offsets: &[u32], queri
         return each_tile(values, offsets, queries[0].len(), out, |[row]| one(row).map(|score| [score]), one);
     }
     // 16 registers of sums, 4 of rows, one of a query: AVX-512 has 32.
-    each_tile(values, offsets, queries[0].len(), out, |rows| x86::tile_avx512::<E, 4, Q>(rows, queries), one);
+    each_tile(values, offsets, queries[0].len(), out, |rows| x86::tile_avx512::<E, Q>(rows, queries), one);
 }
 
 #[cfg(target_arch = "x86_64")]
