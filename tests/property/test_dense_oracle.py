@@ -73,3 +73,29 @@ def test_scores_are_the_cosines_of_what_was_given(collection):
     for hit in index.search(query, top_k=30):
         number = chunks[hit.document_id, hit.chunk_index][0]
         assert hit.score == pytest.approx(cosines[number], abs=1e-6)
+
+
+@pytest.mark.row("D1", "G5")
+@given(
+    collection=collections(),
+    quantization=st.sampled_from(("int8", "binary")),
+    oversampling=st.integers(1, 3),
+    top_k=st.integers(1, 12),
+    options=st.fixed_dictionaries({"min_score": st.sampled_from((0.0, 0.3, -0.3)), "metadata_filter": METADATA}),
+)
+def test_codes_choose_and_cosines_decide(collection, quantization, oversampling, top_k, options):
+    pool, chunks, query = collection
+    exact, index = VectorIndex(), VectorIndex(quantization=quantization, oversampling=oversampling)
+    rows = [pool[number] for number, _ in chunks.values()]
+    for each in (exact, index):
+        each.upsert(
+            [key[0] for key in chunks], [key[1] for key in chunks], rows, [entries for _, entries in chunks.values()]
+        )
+    every = exact.search(query, top_k=len(chunks), **options)
+    hits = index.search(query, top_k=top_k, **options)
+    assert hits == [hit for hit in every if hit in hits]
+    eligible = sum(matches(entries, options["metadata_filter"]) for _, entries in chunks.values())
+    if top_k * oversampling >= eligible:
+        assert hits == every[:top_k]
+    elif options["min_score"] == 0:
+        assert len(hits) == top_k

@@ -1,4 +1,5 @@
-//! Vector search: one query, a batch and a filtered query over collections that grow tenfold, 384 dimensions.
+//! Vector search: one query, a batch and a filtered query over collections that grow tenfold, 384 dimensions; then one
+//! query by codes and in half precision.
 //!
 //! `cargo bench -p ragstone-core --bench dense`. The throughput of one query is the bytes of the vectors over the time of
 //! a scan. `RAYON_NUM_THREADS=1` keeps to one thread.
@@ -7,7 +8,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ragstone_core::ChunkKey;
-use ragstone_core::dense::{Rows, Search, VectorIndex};
+use ragstone_core::dense::{Quantization, Rows, Search, VectorIndex};
 use ragstone_core::filter::{Metadata, Value};
 
 const DIMENSIONS: usize = 384;
@@ -22,8 +23,8 @@ fn noise(count: usize) -> Vec<f32> {
     (0..count).map(|_| next()).collect()
 }
 
-fn built(chunks: usize) -> VectorIndex {
-    let index = VectorIndex::default();
+fn built(chunks: usize, quantization: Quantization) -> VectorIndex {
+    let Ok(index) = VectorIndex::quantized(Some(DIMENSIONS), quantization) else { return VectorIndex::default() };
     let values = noise(chunks * DIMENSIONS);
     let keys = (0..chunks).map(|n| ChunkKey::new("document", n as u32)).collect();
     let metadata: Vec<Metadata> = (0..chunks).map(|n| vec![("tenth".into(), Value::Bool(n % 10 == 0))]).collect();
@@ -37,7 +38,7 @@ fn searches(c: &mut Criterion) {
     let mut group = c.benchmark_group("dense");
     group.sample_size(20);
     for chunks in [1_000, 10_000, 100_000] {
-        let index = built(chunks);
+        let index = built(chunks, Quantization::None);
         group.throughput(Throughput::Bytes((chunks * DIMENSIONS * size_of::<f32>()) as u64));
         group.bench_function(BenchmarkId::new("one query", chunks), |b| {
             b.iter(|| black_box(index.search(&queries[..DIMENSIONS], &Search::best(10))));
@@ -55,5 +56,22 @@ fn searches(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, searches);
+fn quantized(c: &mut Criterion) {
+    let query = noise(DIMENSIONS);
+    let mut group = c.benchmark_group("dense quantized");
+    group.sample_size(20);
+    for name in ["int8", "binary", "f16"] {
+        let Ok(quantization) = Quantization::named(Some(name), None) else { continue };
+        for chunks in [10_000, 100_000] {
+            let index = built(chunks, quantization);
+            group.throughput(Throughput::Elements(chunks as u64));
+            group.bench_function(BenchmarkId::new(name, chunks), |b| {
+                b.iter(|| black_box(index.search(&query, &Search::best(10))));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, searches, quantized);
 criterion_main!(benches);

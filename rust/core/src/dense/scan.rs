@@ -28,6 +28,9 @@ const PARALLEL_FROM: usize = 1 << 24;
 /// The fewest slots that are worth a task of their own.
 const TASK_SLOTS: usize = 4096;
 
+/// And the fewest for each one that is kept: every task fills a heap of its own.
+const TASK_SLOTS_KEPT: usize = 64;
+
 /// The most queries of a task, which bounds its memory.
 const TASK_QUERIES: usize = 256;
 
@@ -72,7 +75,7 @@ impl Scan<'_> {
             return self.task(pass, 0..slots, queries);
         };
         let threads = pool.current_num_threads();
-        let ranges = slots.div_ceil(TASK_SLOTS).min(threads * 4);
+        let ranges = slots.div_ceil(TASK_SLOTS.max(pass.limit().saturating_mul(TASK_SLOTS_KEPT))).min(threads * 4);
         let width = slots.div_ceil(ranges);
         let group = if ranges < threads { queries.len().div_ceil(threads) } else { TASK_QUERIES };
         let pages: Vec<Vec<TopK<Place<'_>>>> = pool.install(|| {

@@ -69,6 +69,7 @@ proptest! {
         let query: Vec<f64> = queries[0].iter().copied().map(f64::from).collect();
         let wanted: f64 = rows[0].iter().zip(&query).map(|(&a, &b)| f64::from(a) * b).sum();
         prop_assert!((exact(&rows[0], &query) - wanted).abs() <= 1e-14);
+        prop_assert_eq!(exact(&rows[0], &query).to_bits(), exact_portable(&rows[0], &query).to_bits());
     }
 }
 
