@@ -11,6 +11,8 @@ from ragstone.metadata import MetadataValue
 __all__ = [
     "ANALYZER",
     "Bm25Index",
+    "Fusion",
+    "SparseIndex",
     "VectorIndex",
     "__version__",
     "count_tokens",
