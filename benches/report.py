@@ -1,6 +1,6 @@
 """Markdown from a run's results: tables for the terminal, and the page `docs/performance.md`.
 
-python -m benches.report .bench/results/RUN.jsonl                                  # the tables
+python -m benches.report .bench/results/RUN.jsonl …                                # the tables of one run or more
 python -m benches.report .bench/results/RUN.jsonl --output docs/performance.md     # the page
 """
 
@@ -41,11 +41,12 @@ class Run:
     checks: list[Check] = field(default_factory=list[Check])
 
     @classmethod
-    def load(cls, path: Path) -> Run:
-        """Read a file of results."""
-        first, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    def load(cls, *paths: Path) -> Run:
+        """Read files of results as one run; its circumstances are those of the first, its command that of them all."""
+        files = [[json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] for path in paths]
+        lines = [line for _, *rest in files for line in rest]
         return cls(
-            first["run"],
+            {**files[0][0]["run"], "command": "` and `".join(first["run"]["command"] for first, *_ in files)},
             [Measurement.from_json(line["figure"]) for line in lines if "figure" in line],
             [Check(**line["check"]) for line in lines if "check" in line],
         )
@@ -190,10 +191,10 @@ def _number(value: float) -> str:
 def main() -> None:
     """Print the tables of a run, or write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
+    parser.add_argument("results", type=Path, nargs="+")
     parser.add_argument("--output", type=Path, help="write the documentation page here")
     arguments = parser.parse_args()
-    run = Run.load(arguments.results)
+    run = Run.load(*arguments.results)
     if arguments.output:
         arguments.output.write_text(page(run), encoding="utf-8", newline="\n")
     else:

@@ -8,7 +8,8 @@ The first run downloads the peers and the corpus; everything lives under `.bench
 release wheel of this tree and writes its results, a JSON line each, to `.bench/results/`; `python -m benches.report`
 makes the documentation page of them. Exits with 1 when a peer's answers are not what they must be.
 
-What the tasks cover stands at the top of their scripts: bm25.py, dense.py, fusion.py, tokens.py, pipeline.py.
+What the tasks cover stands at the top of their scripts: bm25.py, dense.py, codes.py, fusion.py,
+tokens.py, pipeline.py.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from benches.harness import ROOT, PeerError, Session, Settings
 
 __all__ = ["main"]
 
-TASKS = ("bm25", "dense", "fusion", "tokens", "pipeline")
+TASKS = ("bm25", "dense", "codes", "fusion", "tokens", "pipeline")
 
 
 def main() -> int:
