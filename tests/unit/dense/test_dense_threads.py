@@ -95,7 +95,7 @@ def test_adding_removing_and_searching_at_once():
 
     def read() -> int:
         pages = 0
-        while not stop.is_set():
+        while not (pages and stop.is_set()):
             hits = index.search([1, 0], top_k=500)
             assert ("fixed", 0, 1.0, 0) in hits
             assert hits == sorted(hits, key=lambda hit: (-hit.score, hit[:2]))

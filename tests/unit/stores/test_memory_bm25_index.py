@@ -105,7 +105,7 @@ def test_texts_and_scores_never_mix_versions():
 
     def read() -> int:
         pages = 0
-        while not stop.is_set():
+        while not (pages and stop.is_set()):
             [hit] = index.search("fox", 5)
             assert hit.score == score_of[hit.chunk.text]
             pages += 1
