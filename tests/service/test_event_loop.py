@@ -76,9 +76,6 @@ async def test_no_stall_over_20_ms_while_a_hybrid_search_over_200k_chunks_runs(c
 @pytest.mark.case("S-059")
 async def test_a_keyword_index_that_blocks_does_not_hold_up_the_loop():
     class Slow(ScriptedKeywordIndex):
-        def __len__(self):
-            return 50_000
-
         def search(self, query, top_k, metadata_filter=None):
             time.sleep(0.5)
             return super().search(query, top_k, metadata_filter)

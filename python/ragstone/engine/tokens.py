@@ -37,7 +37,7 @@ def count_tokens(text: str, *, encoding: str = "cl100k_base") -> int:
 
     Args:
         text: Any text.
-        encoding: `cl100k_base` or `o200k_base`. Its tables are built on first use, which takes some 100 ms.
+        encoding: `cl100k_base` or `o200k_base`. Its tables are built on first use.
 
     Raises:
         ConfigurationError: The encoding is not one of the two.

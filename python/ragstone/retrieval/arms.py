@@ -22,9 +22,6 @@ __all__ = ["Arm", "ArmSearch", "Arms", "dense_arm", "keyword_arm", "native_arm"]
 
 _log = logging.getLogger(__name__)
 
-_SMALL_INDEX: Final = 4096
-"""Up to this many chunks a keyword search takes well under a millisecond, less than a change of threads."""
-
 _FATAL: Final = (ConfigurationError, InvalidInputError)
 """Faults of the call or the set-up: no other arm may paper over them."""
 
@@ -53,8 +50,6 @@ def keyword_arm(index: KeywordIndex, run: AdaptiveOffload) -> Arm:
     """The chunks that share the query's terms; `run` knows how long searches of this index take."""
 
     async def search(query: Query, options: SearchOptions) -> list[SearchResult]:
-        if len(index) <= _SMALL_INDEX:
-            return index.search(query.text, options.top_k, options.metadata_filter)
         return await run(index.search, query.text, options.top_k, options.metadata_filter)
 
     return Arm("bm25", search)

@@ -9,6 +9,7 @@ import time
 
 import pytest
 import tiktoken
+import tokenizers
 
 from ragstone.engine.tokens import (
     EncodingCounter,
@@ -203,7 +204,6 @@ def test_tiktoken_counts_by_name_or_encoding(monkeypatch):
 
 @pytest.mark.row("C5")
 def test_a_tokenizer_file_counts_the_bare_text(tmp_path):
-    tokenizers = pytest.importorskip("tokenizers")
     vocabulary = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "hello": 3, "world": 4, "[PAD]": 5}
     model = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
     model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
