@@ -58,7 +58,9 @@ def test_equality_is_of_terms_and_weights(values: np.ndarray) -> None:
     assert vector != vector.to_dict()
     if len(values):
         assert vector != SparseVector(np.arange(len(values)) + 1, values)
-        assert vector != SparseVector(np.arange(len(values)), [*values[:-1], np.nextafter(values[-1], np.float32(np.inf))])
+        assert vector != SparseVector(
+            np.arange(len(values)), [*values[:-1], np.nextafter(values[-1], np.float32(np.inf))]
+        )
 
 
 @pytest.mark.row("B1")
