@@ -16,6 +16,10 @@ RagError
 │   └── DocumentExistsError                the id is taken and overwriting was not allowed
 ├── EmbeddingError                         an embedding model or service failed or answered nonsense
 ├── StoreError                             a vector store failed
+├── RerankError                            a reranker failed or answered nonsense
+├── ChatError                              a chat model failed or gave no answer
+├── WebSearchError                         a web search failed
+├── CacheError                             a cache beyond the process could not be reached
 └── PersistenceError                       an index directory could not be read or written
     ├── IndexCorruptedError                what is on disk is damaged
     └── IndexMismatchError                 the index was made with another model, analyzer or version
@@ -27,7 +31,9 @@ Cancellation (`asyncio.CancelledError`) is never among them and is never swallow
 from __future__ import annotations
 
 __all__ = [
+    "CacheError",
     "CapabilityError",
+    "ChatError",
     "ConfigurationError",
     "DimensionMismatchError",
     "DocumentExistsError",
@@ -43,8 +49,10 @@ __all__ = [
     "ParseError",
     "PersistenceError",
     "RagError",
+    "RerankError",
     "StoreError",
     "UnsupportedContentTypeError",
+    "WebSearchError",
 ]
 
 
@@ -142,6 +150,22 @@ class EmbeddingError(RagError):
 
 class StoreError(RagError):
     """A vector store could not be reached or refused a request."""
+
+
+class RerankError(RagError):
+    """A reranker failed, or answered with a wrong number of scores or with NaN."""
+
+
+class ChatError(RagError):
+    """A chat model or its service failed, or gave no answer."""
+
+
+class WebSearchError(RagError):
+    """A web search failed or answered nonsense."""
+
+
+class CacheError(RagError):
+    """A cache beyond the process could not be reached; whoever uses it goes on without it."""
 
 
 class PersistenceError(RagError):

@@ -28,6 +28,7 @@ from ragstone.ports import (
 )
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
 
@@ -224,10 +225,12 @@ class RagPipeline:
             journal=journal,
         )
         retriever = Retriever(
-            store=self._store,
-            keyword_index=self._keyword_index,
-            embedder=self._embedder,
-            token_counter=self._token_counter,
+            RetrievalParts(
+                store=self._store,
+                keyword_index=self._keyword_index,
+                embedder=self._embedder,
+                token_counter=self._token_counter,
+            )
         )
         return _Ready(ingestor, retriever, journal)
 

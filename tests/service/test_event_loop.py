@@ -10,6 +10,7 @@ import pytest
 
 from ragstone.models import EmbeddedChunk, TextChunk
 from ragstone.options import RetrievalOptions
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, TableEmbedder
@@ -56,7 +57,9 @@ async def test_no_stall_over_20_ms_while_a_hybrid_search_over_200k_chunks_runs(c
         part = chunks[start : start + 20_000]
         await store.store([EmbeddedChunk(c, v) for c, v in zip(part, vectors[start : start + 20_000], strict=True)])
         await asyncio.to_thread(index.add, part)
-    searching = Retriever(store=store, keyword_index=index, embedder=TableEmbedder({}, default=vectors[0]))
+    searching = Retriever(
+        RetrievalParts(store=store, keyword_index=index, embedder=TableEmbedder({}, default=vectors[0]))
+    )
     query = " ".join(WORDS[:30])
 
     async def search():
@@ -80,7 +83,7 @@ async def test_a_keyword_index_that_blocks_does_not_hold_up_the_loop():
             time.sleep(0.5)
             return super().search(query, top_k, metadata_filter)
 
-    searching = Retriever(store=ScriptedStore([]), keyword_index=Slow([]), embedder=TableEmbedder({}))
+    searching = Retriever(RetrievalParts(store=ScriptedStore([]), keyword_index=Slow([]), embedder=TableEmbedder({})))
     started = time.perf_counter()
 
     async def search():

@@ -41,7 +41,8 @@ def dense_arm(store: VectorStore, vectors: CallVectors) -> Arm:
     """The nearest chunks to the query's embedding."""
 
     async def search(query: Query, options: SearchOptions) -> list[SearchResult]:
-        return await store.search(await vectors.of_query(query.text), options)
+        embedding = query.embedding if query.embedding is not None else await vectors.of_query(query.text)
+        return await store.search(embedding, options)
 
     return Arm("dense", search)
 
@@ -61,7 +62,8 @@ def native_arm(store: HybridSearchable, vectors: CallVectors) -> Arm:
 
     async def search(query: Query, options: SearchOptions) -> list[SearchResult]:
         _log.debug("ensemble_native_hybrid: %s", name)
-        return await store.hybrid_search(query.text, await vectors.of_query(query.text), options)
+        embedding = query.embedding if query.embedding is not None else await vectors.of_query(query.text)
+        return await store.hybrid_search(query.text, embedding, options)
 
     return Arm(name, search)
 

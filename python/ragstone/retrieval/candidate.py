@@ -6,10 +6,11 @@ never changes a candidate: it hands on new ones.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
+from ragstone.metadata import MetadataValue
 from ragstone.models import ChunkKey, Evidence, ScoreScale, SearchResult, TextChunk, Vector
 from ragstone.options import RetrievalOptions
 
@@ -36,6 +37,7 @@ class Candidate:
         evidence: What arms and stages found out, in order.
         vector: Its embedding, once somebody needed it.
         drop: Set where a stage dropped it.
+        compressed_text: What of the chunk's text bears on the query, once it was compressed.
     """
 
     chunk: TextChunk
@@ -44,6 +46,7 @@ class Candidate:
     evidence: tuple[Evidence, ...] = ()
     vector: Vector | None = None
     drop: Drop | None = None
+    compressed_text: str | None = None
 
     @property
     def key(self) -> ChunkKey:
@@ -52,19 +55,23 @@ class Candidate:
 
     def noting(self, evidence: Evidence) -> Candidate:
         """The same candidate with one more piece of evidence."""
-        return Candidate(self.chunk, self.score, self.scale, (*self.evidence, evidence), self.vector, self.drop)
+        return replace(self, evidence=(*self.evidence, evidence))
+
+    def scored(self, score: float, scale: ScoreScale, evidence: Evidence) -> Candidate:
+        """The same candidate with another score, on another scale, and the evidence for it."""
+        return replace(self, score=score, scale=scale, evidence=(*self.evidence, evidence))
 
     def holding(self, vector: Vector) -> Candidate:
         """The same candidate with its embedding."""
-        return Candidate(self.chunk, self.score, self.scale, self.evidence, vector, self.drop)
+        return replace(self, vector=vector)
 
     def dropped(self, stage: str, reason: str) -> Candidate:
         """The same candidate with the verdict that `stage` dropped it."""
-        return Candidate(self.chunk, self.score, self.scale, self.evidence, self.vector, Drop(stage, reason))
+        return replace(self, drop=Drop(stage, reason))
 
     def result(self) -> SearchResult:
         """What the caller sees of it."""
-        return SearchResult(self.chunk, self.score, self.scale, self.vector, self.evidence)
+        return SearchResult(self.chunk, self.score, self.scale, self.vector, self.evidence, self.compressed_text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +110,7 @@ class Candidates:
         exhausted: Every eligible chunk is among `kept`: asking deeper brings nothing new.
         bounded: Asking deeper brings nothing new, because a window that the caller set is used up.
         warnings: What did not go as asked, one line each.
+        notes: What stages decided about the call, such as `crag_triggered`, as short texts.
     """
 
     kept: Sequence[Candidate]
@@ -112,6 +120,7 @@ class Candidates:
     exhausted: bool = False
     bounded: bool = False
     warnings: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def keeping(
         self, kept: Sequence[Candidate], dropped: Sequence[Candidate] = (), *, warnings: Sequence[str] = ()
@@ -124,6 +133,14 @@ class Candidates:
             warnings=(*self.warnings, *warnings),
         )
 
+    def warning(self, *warnings: str) -> Candidates:
+        """The same state with further warnings."""
+        return replace(self, warnings=(*self.warnings, *warnings)) if warnings else self
+
+    def noting(self, **notes: str) -> Candidates:
+        """The same state with further notes."""
+        return replace(self, notes={**self.notes, **notes})
+
     def choosing(
         self, kept: Sequence[Candidate], dropped: Sequence[Candidate], *, warnings: Sequence[str] = ()
     ) -> Candidates:
@@ -134,15 +151,35 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a stage is asked for: the text, the call's options, and how many candidates are wanted."""
+    """What a stage is asked for.
+
+    Attributes:
+        text: The query as it was typed, or the variant or sub-query that stands for it here.
+        options: The call's options.
+        depth: How many candidates are wanted.
+        embedding: What the dense arm searches with in place of the text's own embedding, shape (dimensions,).
+    """
 
     text: str
     options: RetrievalOptions
     depth: int
+    embedding: Vector | None = None
 
     def deeper(self, depth: int) -> Query:
         """The same query for `depth` candidates."""
-        return Query(self.text, self.options, depth)
+        return replace(self, depth=depth)
+
+    def worded(self, text: str) -> Query:
+        """The same question in other words, so without the embedding."""
+        return replace(self, text=text, embedding=None)
+
+    def embedded(self, embedding: Vector) -> Query:
+        """The same query, its dense arm searching with this embedding."""
+        return replace(self, embedding=embedding)
+
+    def filtered(self, metadata_filter: Mapping[str, MetadataValue] | None) -> Query:
+        """The same query with another metadata filter."""
+        return replace(self, options=replace(self.options, metadata_filter=metadata_filter))
 
 
 Search: TypeAlias = Callable[[Query], Awaitable[Candidates]]

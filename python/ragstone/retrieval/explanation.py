@@ -8,7 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ragstone.models import ArmEvidence, ChunkKey, Evidence, MmrEvidence, SearchResult, TokenEvidence, TwinEvidence
+from ragstone.models import (
+    ArmEvidence,
+    ChunkKey,
+    CompressionEvidence,
+    DecayEvidence,
+    Evidence,
+    GradeEvidence,
+    MmrEvidence,
+    ParentEvidence,
+    RankingEvidence,
+    RerankEvidence,
+    SearchResult,
+    TokenEvidence,
+    TwinEvidence,
+    WebEvidence,
+)
 from ragstone.retrieval.page import DroppedResult, SearchPage
 
 __all__ = ["Explanation"]
@@ -91,7 +106,9 @@ class Explanation:
         return "\n".join(line for text in (*lines, f"Time: {stages}") for line in textwrap.wrap(text, _WIDTH))
 
     def _warnings(self) -> str:
-        return "\n".join(line for text in self.page.warnings for line in textwrap.wrap(f"Warning: {text}", _WIDTH))
+        notes = (f"Note: {name} = {value}" for name, value in self.page.notes.items())
+        warnings = (f"Warning: {text}" for text in self.page.warnings)
+        return "\n".join(line for text in (*notes, *warnings) for line in textwrap.wrap(text, _WIDTH))
 
 
 def _name(key: ChunkKey) -> str:
@@ -122,11 +139,50 @@ def _evidence_line(evidence: tuple[Evidence, ...]) -> str:
 
 def _evidence(item: Evidence) -> str:
     match item:
-        case ArmEvidence():
-            return f"{item.arm} rank {item.rank} ({item.score:.4g} {item.scale}) gives {item.contribution:.5f}"
+        case ArmEvidence() | RankingEvidence():
+            return _rank(item)
         case MmrEvidence():
             return f"mmr pick {item.position}: relevance {item.relevance:.3f}, redundancy {item.redundancy:.3f}"
         case TwinEvidence():
             return f"twin of {_name(item.twin)} (cosine {item.similarity:.3f})"
         case TokenEvidence():
             return f"{item.tokens} tokens, {item.total} of {item.budget} so far"
+        case RerankEvidence() | DecayEvidence() | ParentEvidence():
+            return _change(item)
+        case GradeEvidence() | WebEvidence() | CompressionEvidence():
+            return _judgement(item)
+
+
+def _rank(item: ArmEvidence | RankingEvidence) -> str:
+    match item:
+        case ArmEvidence():
+            return f"{item.arm} rank {item.rank} ({item.score:.4g} {item.scale}) gives {item.contribution:.5f}"
+        case RankingEvidence():
+            name = textwrap.shorten(item.name, _WIDTH // 2, placeholder=" …")
+            return f'{item.kind.replace("_", "-")} "{name}" rank {item.rank} gives {item.contribution:.5f}'
+
+
+def _change(item: RerankEvidence | DecayEvidence | ParentEvidence) -> str:
+    match item:
+        case RerankEvidence():
+            return (
+                f"reranked {item.score:.4g}, was rank {item.rank_before} ({item.score_before:.4g} {item.scale_before})"
+            )
+        case DecayEvidence(key=None):
+            return "no timestamp, not decayed"
+        case DecayEvidence():
+            return f"decayed by {item.factor:.3f}: {item.age_hours:.0f} h since {item.key}"
+        case ParentEvidence():
+            return f"parent of {_name(item.child)} ({item.children} of its chunks found)"
+
+
+def _judgement(item: GradeEvidence | WebEvidence | CompressionEvidence) -> str:
+    match item:
+        case GradeEvidence(overlap=None):
+            return f"graded {item.grade} by the model"
+        case GradeEvidence():
+            return f"graded {item.grade} ({item.overlap:.0%} of the query's terms)"
+        case WebEvidence():
+            return f"found on the web at rank {item.rank}: {item.url}"
+        case CompressionEvidence():
+            return f"compressed from {item.characters_before} to {item.characters_after} characters ({item.strategy})"

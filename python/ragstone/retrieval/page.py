@@ -35,6 +35,7 @@ class SearchPage(Sequence[SearchResult]):
         path: `dense`, `keyword`, `client` (fused here) or `native` (fused by the store).
         exhausted: True where the page holds every eligible chunk, so that a short page is all there is.
         warnings: What did not go as asked, one line each; empty when all went well.
+        notes: What stages decided about the call, such as `adaptive_complexity`, as short texts.
         timings: Seconds spent in each stage itself, outermost first, `search` for the arms and their fusion.
     """
 
@@ -44,6 +45,7 @@ class SearchPage(Sequence[SearchResult]):
     path: SearchPath = "dense"
     exhausted: bool = False
     warnings: tuple[str, ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
     timings: Mapping[str, float] = field(default_factory=dict[str, float])
     candidates_dropped: Sequence[Candidate] = field(default=(), repr=False)
 
@@ -78,6 +80,7 @@ class SearchPage(Sequence[SearchResult]):
             "path": self.path,
             "exhausted": self.exhausted,
             "warnings": list(self.warnings),
+            "notes": dict(self.notes),
             "results": [_result(result) for result in self.results],
             "dropped": [
                 {**_result(item.result), "dropped_by": item.drop.stage, "reason": item.drop.reason}
@@ -96,6 +99,7 @@ def _result(result: SearchResult) -> dict[str, Any]:
         "start": chunk.start,
         "end": chunk.end,
         "text": chunk.text,
+        "compressed_text": result.compressed_text,
         "metadata": {
             k: v if isinstance(v, (str, int, float, bool)) else v.isoformat() for k, v in chunk.metadata.items()
         },

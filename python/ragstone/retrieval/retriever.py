@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from ragstone.errors import InvalidInputError
 from ragstone.observability.tracing import span
 from ragstone.options import RetrievalOptions
-from ragstone.ports import Embedder, KeywordIndex, TokenCounter, VectorStore
 from ragstone.retrieval.candidate import Candidates, Query, Search, Stage
 from ragstone.retrieval.dispatch import Dispatcher
 from ragstone.retrieval.page import SearchPage
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.stages.budget import TokenBudget
 from ragstone.retrieval.stages.cut import cut
 from ragstone.retrieval.stages.mmr import MaximalMarginalRelevance
@@ -65,28 +65,11 @@ class _Timer:
 
 
 class Retriever:
-    """Answers queries from a store and a keyword index.
+    """Answers queries from the parts that it is given."""
 
-    Args:
-        store: Where dense search happens; `None` together with no embedder makes retrieval keyword-only.
-        keyword_index: The BM25 arm.
-        embedder: Embeds queries, and chunks whose vectors nobody else can give.
-        token_counter: Counts for the token budget; `None` counts cl100k_base.
-    """
-
-    def __init__(
-        self,
-        *,
-        store: VectorStore | None,
-        keyword_index: KeywordIndex | None,
-        embedder: Embedder | None,
-        token_counter: TokenCounter | None = None,
-    ) -> None:
-        self._store = store
-        self._keyword_index = keyword_index
-        self._embedder = embedder
-        self._token_counter = token_counter
-        self._dispatcher = Dispatcher(store, keyword_index, embedder)
+    def __init__(self, parts: RetrievalParts) -> None:
+        self._parts = parts
+        self._dispatcher = Dispatcher(parts.store, parts.keyword_index, parts.embedder)
         self._looked_inside = False
 
     async def retrieve(self, text: str, options: RetrievalOptions) -> SearchPage:
@@ -100,7 +83,7 @@ class Retriever:
         if not text.strip():
             raise InvalidInputError("the query is empty: give it at least one word")
         with span("ragstone.retrieve") as current:
-            vectors = CallVectors(self._embedder, self._store)
+            vectors = CallVectors(self._parts.embedder, self._parts.store)
             arms = self._dispatcher.arms(options, vectors)
             if options.use_hybrid_search:
                 current.set_attribute("retrieval.hybrid.path", arms.path)
@@ -117,7 +100,7 @@ class Retriever:
         if options.use_lost_in_the_middle_reordering:
             yield "reorder", reorder
         if options.max_context_tokens is not None:
-            yield "budget", TokenBudget(options.max_context_tokens, self._token_counter)
+            yield "budget", TokenBudget(options.max_context_tokens, self._parts.token_counter)
         yield "cut", cut
         if options.use_mmr:
             yield "mmr", MaximalMarginalRelevance(options.mmr_lambda, options.mmr_pool, vectors)
@@ -141,5 +124,6 @@ def _page(text: str, found: Candidates, timings: dict[str, float]) -> SearchPage
         path=found.path,
         exhausted=found.exhausted,
         warnings=found.warnings,
+        notes=found.notes,
         timings=timings,
     )

@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from ragstone.models import ScoreScale
 from ragstone.options import EnsembleOptions, RetrievalOptions
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from support.retrieval import ScriptedHybridStore, ScriptedKeywordIndex, ScriptedStore, TableEmbedder, hit
 
@@ -44,7 +45,9 @@ def spans(monkeypatch):
 )
 async def test_the_span_of_a_retrieval_says_which_path_a_hybrid_search_took(spans, store, options, path):
     index = ScriptedKeywordIndex([hit("z", 3.0, ScoreScale.BM25)])
-    await Retriever(store=store, keyword_index=index, embedder=TableEmbedder({})).retrieve(QUERY, options)
+    await Retriever(RetrievalParts(store=store, keyword_index=index, embedder=TableEmbedder({}))).retrieve(
+        QUERY, options
+    )
     (recorded,) = [s for s in spans.get_finished_spans() if s.name == "ragstone.retrieve"]
     assert (recorded.attributes or {}).get("retrieval.hybrid.path") == path
     assert QUERY not in recorded.to_json()

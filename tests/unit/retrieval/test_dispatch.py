@@ -9,6 +9,7 @@ import pytest
 from ragstone.errors import CapabilityError
 from ragstone.models import ScoreScale
 from ragstone.options import EnsembleOptions, RetrievalOptions
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from support.retrieval import (
     PlainDecorator,
@@ -24,9 +25,11 @@ BM25 = ScoreScale.BM25
 
 def retriever(store, *, keyword=None, embedder=True):
     return Retriever(
-        store=store,
-        keyword_index=ScriptedKeywordIndex([hit("z", 3.0, BM25)]) if keyword is None else keyword,
-        embedder=TableEmbedder({}) if embedder else None,
+        RetrievalParts(
+            store=store,
+            keyword_index=ScriptedKeywordIndex([hit("z", 3.0, BM25)]) if keyword is None else keyword,
+            embedder=TableEmbedder({}) if embedder else None,
+        )
     )
 
 

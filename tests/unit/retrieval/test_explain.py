@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from ragstone.models import ScoreScale
 from ragstone.options import RetrievalOptions
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, TableEmbedder, hit
 
@@ -19,7 +20,9 @@ async def explained(options=None, *, dense=None, keyword=None):
     )
     keyword = [hit("handbook#3", 7.5, BM25), hit("c", 2.0, BM25)] if keyword is None else keyword
     searching = Retriever(
-        store=ScriptedStore(dense), keyword_index=ScriptedKeywordIndex(keyword), embedder=TableEmbedder({})
+        RetrievalParts(
+            store=ScriptedStore(dense), keyword_index=ScriptedKeywordIndex(keyword), embedder=TableEmbedder({})
+        )
     )
     return (
         await searching.retrieve(

@@ -14,6 +14,7 @@ from ragstone.errors import CapabilityError, DimensionMismatchError, InvalidInpu
 from ragstone.models import ArmEvidence, ScoreScale, SearchResult, TextChunk
 from ragstone.options import EnsembleOptions, RetrievalOptions
 from ragstone.retrieval.fusion import ArmHits, fuse
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, TableEmbedder, hit
 
@@ -24,7 +25,7 @@ HYBRID = RetrievalOptions(use_hybrid_search=True)
 def hybrid(dense, keyword):
     store = dense if isinstance(dense, ScriptedStore) else ScriptedStore(dense)
     index = keyword if isinstance(keyword, ScriptedKeywordIndex) else ScriptedKeywordIndex(keyword)
-    return Retriever(store=store, keyword_index=index, embedder=TableEmbedder({}))
+    return Retriever(RetrievalParts(store=store, keyword_index=index, embedder=TableEmbedder({})))
 
 
 def ids(page):
@@ -252,6 +253,8 @@ async def test_an_empty_query_is_refused():
 
 
 async def test_hybrid_without_a_keyword_index_is_a_clear_error():
-    searching = Retriever(store=ScriptedStore([hit("a", 0.9)]), keyword_index=None, embedder=TableEmbedder({}))
+    searching = Retriever(
+        RetrievalParts(store=ScriptedStore([hit("a", 0.9)]), keyword_index=None, embedder=TableEmbedder({}))
+    )
     with pytest.raises(CapabilityError, match="keyword index"):
         await searching.retrieve("q", HYBRID)

@@ -10,6 +10,7 @@ import pytest
 from ragstone.models import ScoreScale
 from ragstone.options import RetrievalOptions
 from ragstone.retrieval.lazy import LazySequence
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, TableEmbedder, hit
 
@@ -50,9 +51,11 @@ async def test_the_record_of_a_hybrid_page_survives_a_pickle_whole():
     dense = [hit(f"d{i:02}", 1 - i / 100) for i in range(30)]
     keyword = [hit(f"d{i * 2:02}", 9 - i / 10, ScoreScale.BM25) for i in range(30)]
     searching = Retriever(
-        store=ScriptedStore(dense),
-        keyword_index=ScriptedKeywordIndex(keyword),
-        embedder=TableEmbedder({}, default=[1.0]),
+        RetrievalParts(
+            store=ScriptedStore(dense),
+            keyword_index=ScriptedKeywordIndex(keyword),
+            embedder=TableEmbedder({}, default=[1.0]),
+        )
     )
     page = await searching.retrieve("q", RetrievalOptions(use_hybrid_search=True, top_k=5))
     restored = pickle.loads(pickle.dumps(page))

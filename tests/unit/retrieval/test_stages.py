@@ -10,6 +10,7 @@ import pytest
 from ragstone.errors import ConfigurationError
 from ragstone.models import MmrEvidence, ScoreScale, TokenEvidence, TwinEvidence
 from ragstone.options import EnsembleOptions, RetrievalOptions
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from ragstone.specifications import DocumentIdSpec, HasTagSpec, MinScoreSpec
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, TableEmbedder, hit
@@ -22,7 +23,11 @@ def at(degrees):
 def dense(hits, table=None):
     store = ScriptedStore(hits)
     embedder = TableEmbedder({h.chunk.text: v for h, v in zip(hits, table or [], strict=False)})
-    return Retriever(store=store, keyword_index=ScriptedKeywordIndex([]), embedder=embedder), store, embedder
+    return (
+        Retriever(RetrievalParts(store=store, keyword_index=ScriptedKeywordIndex([]), embedder=embedder)),
+        store,
+        embedder,
+    )
 
 
 def names(page):

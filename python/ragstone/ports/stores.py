@@ -1,76 +1,27 @@
-"""The protocols at which Ragstone is open: implement one and hand it to the pipeline.
-
-None of them is to be inherited from; a class with the right methods is one. Methods that may wait are `async`; those
-that only compute are plain and are called in a worker thread where they may take more than a millisecond.
-"""
+"""What holds chunks and finds them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from ragstone.metadata import MetadataValue
-from ragstone.models import (
-    ChunkKey,
-    EmbeddedChunk,
-    IngestionProgress,
-    ParsedDocument,
-    ScoreScale,
-    SearchOptions,
-    SearchResult,
-    StoredDocument,
-    TextChunk,
-    Vector,
-    Vectors,
-)
+from ragstone.models import ChunkKey, EmbeddedChunk, ScoreScale, SearchOptions, SearchResult, TextChunk, Vector
+from ragstone.sparse_vector import SparseVector
 
 __all__ = [
-    "ChunkingStrategy",
     "CollectionManageable",
-    "DocumentJournal",
-    "DocumentParser",
     "DocumentReplaceable",
-    "Embedder",
     "EmbeddingReadable",
     "HybridSearchable",
-    "InputType",
     "KeywordIndex",
     "NativeOnly",
-    "ProgressCallback",
+    "ParentChunkStore",
     "ScoreScaleAware",
+    "SparseSearchable",
     "StoreDecorator",
-    "TextDocumentParser",
-    "TokenCounter",
     "VectorStore",
 ]
-
-InputType: TypeAlias = Literal["document", "query"]
-"""What a text to embed is: some models put another prefix before questions than before passages."""
-
-ProgressCallback: TypeAlias = Callable[[IngestionProgress], None]
-
-
-@runtime_checkable
-class Embedder(Protocol):
-    """Turns texts into vectors."""
-
-    @property
-    def identity(self) -> str:
-        """Names the model and everything that changes its vectors; stamped on an index and part of cache keys."""
-        ...
-
-    @property
-    def dimensions(self) -> int | None:
-        """Length of the vectors, or `None` while it is not known."""
-        ...
-
-    async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Vectors:
-        """Return one vector a text, in order, shape (len(texts), dimensions), float32, finite.
-
-        Raises:
-            EmbeddingError: The model failed or its answer does not fit the question.
-        """
-        ...
 
 
 @runtime_checkable
@@ -123,6 +74,18 @@ class HybridSearchable(Protocol):
 
     async def hybrid_search(self, text: str, embedding: Vector, options: SearchOptions) -> list[SearchResult]:
         """Return the fused page; `options.min_score` is 0.0 here, since fused scores bear no threshold."""
+        ...
+
+
+@runtime_checkable
+class SparseSearchable(Protocol):
+    """A store that keeps the sparse vectors of `EmbeddedChunk.sparse` and searches them."""
+
+    async def sparse_search(self, vector: SparseVector, options: SearchOptions) -> list[SearchResult]:
+        """Return the chunks of the largest dot products that match the filter and reach `min_score`, best first.
+
+        A chunk that shares no term with the query is no hit.
+        """
         ...
 
 
@@ -205,87 +168,21 @@ class KeywordIndex(Protocol):
 
 
 @runtime_checkable
-class DocumentJournal(Protocol):
-    """Keeps committed documents beyond the process. Each method is one transaction, called in a worker thread."""
+class ParentChunkStore(Protocol):
+    """Keeps the parents of each document's chunks; safe from many threads."""
 
-    def fingerprint(self, document_id: str) -> str | None:
-        """Return the fingerprint of the stored document, `None` where there is none."""
+    def replace_document(self, document_id: str, parents: Sequence[TextChunk]) -> None:
+        """Put these parents, in order of their `start`, in place of the document's earlier ones."""
         ...
 
-    def put(self, document: StoredDocument) -> None:
-        """Store a document in place of every trace of an earlier one with its id.
-
-        Raises:
-            PersistenceError: It could not be written; what was there before is untouched.
-        """
+    def parents(self, document_id: str) -> Sequence[TextChunk]:
+        """Return the document's parents in order of their `start`; empty where it has none."""
         ...
 
-    def delete(self, document_id: str) -> bool:
-        """Remove every trace of a document; return whether there was one."""
+    def remove(self, document_id: str) -> None:
+        """Forget a document; one that is not there is no error."""
         ...
 
-
-@runtime_checkable
-class DocumentParser(Protocol):
-    """Turns a document's bytes into text, sections and pages. Called in a worker thread."""
-
-    @property
-    def identity(self) -> str:
-        """Names the parser and its settings: a change of it makes stored documents stale."""
-        ...
-
-    @property
-    def content_types(self) -> Sequence[str]:
-        """The MIME types that it reads, for error messages."""
-        ...
-
-    def can_parse(self, content_type: str) -> bool:
-        """Whether it reads this MIME type."""
-        ...
-
-    def parse(self, content: bytes) -> ParsedDocument:
-        """Parse.
-
-        Raises:
-            ParseError: The bytes are not what they should be.
-        """
-        ...
-
-
-@runtime_checkable
-class TextDocumentParser(DocumentParser, Protocol):
-    """A parser of a format that is text, which reads it decoded as well."""
-
-    def parse_text(self, text: str) -> ParsedDocument:
-        """Parse.
-
-        Raises:
-            ParseError: The text is not what it should be.
-        """
-        ...
-
-
-@runtime_checkable
-class ChunkingStrategy(Protocol):
-    """Cuts a parsed document into chunks. Called in a worker thread."""
-
-    @property
-    def identity(self) -> str:
-        """Names the strategy and its settings: a change of it makes stored documents stale."""
-        ...
-
-    def chunk(self, document: ParsedDocument, document_id: str) -> list[TextChunk]:
-        """Cut; for every chunk `document.text[chunk.start:chunk.end] == chunk.text`.
-
-        Section and page metadata (`heading`, `heading_level`, `heading_breadcrumb`, `page`, `page_end`) are set here.
-        """
-        ...
-
-
-@runtime_checkable
-class TokenCounter(Protocol):
-    """Counts a model's tokens."""
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text; special tokens in a text count as text."""
+    def clear(self) -> None:
+        """Forget everything."""
         ...

@@ -1,80 +1,22 @@
-"""Every option of retrieving, ingesting and asking: frozen, validated where it is constructed, never in mid-request.
-
-An option whose stage is not in this version yet is refused with a clear error rather than ignored.
-"""
+"""What one call of `retrieve` wants."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import ClassVar, Final, Literal, cast
 
 from ragstone.errors import ConfigurationError, MetadataError
 from ragstone.metadata import MetadataValue, check_filter
+from ragstone.options.ensemble import EnsembleOptions
 from ragstone.specifications import Specification
 from ragstone.validation import require_at_least, require_bool, require_finite, require_in_range
 
 __all__ = [
-    "ChatMessage",
-    "EnsembleOptions",
-    "Fusion",
-    "IngestionOptions",
-    "RagOptions",
     "RetrievalOptions",
 ]
 
-Fusion: TypeAlias = Literal["rrf", "relative"]
-
-ChatMessage: TypeAlias = Mapping[str, Any]
-"""A chat message as chat completions APIs take it: `{"role": …, "content": …}`."""
-
 _OVERFETCH: Final = 3
-_SMALLEST_WINDOW: Final = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnsembleOptions:
-    """How the arms of a hybrid search are weighed and fused.
-
-    Setting these at all, default values included, keeps a hybrid search on the client's side.
-
-    Attributes:
-        dense_weight: Weight of the dense arm; 0 leaves the arm out.
-        bm25_weight: Weight of the BM25 arm; 0 leaves the arm out.
-        sparse_weight: Weight of the learned sparse arm; 0 leaves the arm out.
-        k: The constant of reciprocal rank fusion, Σ weight / (k + rank).
-        window: How many candidates each arm fetches; `None` is max(50, 3 × top_k). `window=top_k` gives the depth of
-            systems that fuse pages.
-        fusion: `"rrf"`, or `"relative"`: each arm's scores min-max scaled within its window, weighted and summed, the
-            weights divided by their sum.
-
-    Raises:
-        ConfigurationError: A weight is negative, not finite, or all are 0; `k` or `window` is below 1.
-    """
-
-    dense_weight: float = 1.0
-    bm25_weight: float = 1.0
-    sparse_weight: float = 1.0
-    k: int = 60
-    window: int | None = None
-    fusion: Fusion = "rrf"
-
-    def __post_init__(self) -> None:
-        for name in ("dense_weight", "bm25_weight", "sparse_weight"):
-            if require_finite(name, getattr(self, name)) < 0:
-                raise ConfigurationError(f"{name} must be at least 0, not {getattr(self, name)!r}")
-        if not (self.dense_weight or self.bm25_weight or self.sparse_weight):
-            raise ConfigurationError("at least one of dense_weight, bm25_weight and sparse_weight must be above 0")
-        require_at_least("k", self.k, 1)
-        if self.window is not None:
-            require_at_least("window", self.window, 1)
-        if self.fusion not in ("rrf", "relative"):
-            raise ConfigurationError(f"fusion must be 'rrf' or 'relative', not {self.fusion!r}")
-
-    def depth(self, wanted: int) -> int:
-        """How many candidates each arm fetches so that `wanted` fused ones can be had."""
-        return self.window if self.window is not None else max(_SMALLEST_WINDOW, _OVERFETCH * wanted)
-
 
 # Options whose stage comes in a later version: name -> the values that mean "off", the default first.
 _LATER: Final[Mapping[str, tuple[object, ...]]] = {
@@ -193,53 +135,3 @@ class RetrievalOptions:
     def mmr_pool(self) -> int:
         """How many candidates MMR chooses from."""
         return max(self.top_k, self.mmr_candidate_count or _OVERFETCH * self.top_k)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RagOptions(RetrievalOptions):
-    """Everything of `RetrievalOptions`, and how the answer is asked for.
-
-    The fields below belong to asking, which this version does not have yet: each is refused unless left at its default.
-
-    Attributes:
-        system_prompt: Replaces the default system prompt whole.
-        temperature: Sampling temperature; `None` is the model's own.
-        conversation_history: Earlier messages.
-        send_sources_as_tool_result: Send the sources as a tool's result rather than in the user's message.
-    """
-
-    system_prompt: str | None = None
-    temperature: float | None = None
-    conversation_history: Sequence[ChatMessage] = field(default=())
-    send_sources_as_tool_result: bool = False
-
-    _later: ClassVar[Mapping[str, tuple[object, ...]]] = {
-        **_LATER,
-        "system_prompt": (None,),
-        "temperature": (None,),
-        "conversation_history": ((), []),
-        "send_sources_as_tool_result": (False,),
-    }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IngestionOptions:
-    """How documents are taken in.
-
-    Attributes:
-        overwrite: Replace a document whose id is already stored, every trace of it; False refuses such a document.
-        skip_unchanged: Do nothing for a document whose content, tags and settings equal what is stored.
-        concurrency: How many documents of a batch are worked on at once, at least 1.
-
-    Raises:
-        ConfigurationError: `concurrency` is below 1, or a switch is not a bool.
-    """
-
-    overwrite: bool = True
-    skip_unchanged: bool = True
-    concurrency: int = 4
-
-    def __post_init__(self) -> None:
-        require_bool("overwrite", self.overwrite)
-        require_bool("skip_unchanged", self.skip_unchanged)
-        require_at_least("concurrency", self.concurrency, 1)

@@ -1,0 +1,35 @@
+"""Every option of retrieving, ingesting and asking: frozen, validated where it is constructed, never in mid-request.
+
+An option whose stage is not in this version yet is refused with a clear error rather than ignored.
+"""
+
+from ragstone.options.asking import RagOptions
+from ragstone.options.ensemble import EnsembleOptions, Fusion
+from ragstone.options.ingestion import IngestionOptions
+from ragstone.options.retrieval import RetrievalOptions
+from ragstone.options.techniques import (
+    CachingOptions,
+    CompressionOptions,
+    DeepResearchOptions,
+    HydeOptions,
+    MultiQueryOptions,
+    ParentDocumentOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
+)
+
+__all__ = [
+    "CachingOptions",
+    "CompressionOptions",
+    "DeepResearchOptions",
+    "EnsembleOptions",
+    "Fusion",
+    "HydeOptions",
+    "IngestionOptions",
+    "MultiQueryOptions",
+    "ParentDocumentOptions",
+    "RagOptions",
+    "RetrievalOptions",
+    "TagRetrievalOptions",
+    "TimeWeightedOptions",
+]
