@@ -50,7 +50,14 @@ from ragstone.models import (
     SearchResult,
     TextChunk,
 )
-from ragstone.options import EnsembleOptions, IngestionOptions, RagOptions, RetrievalOptions
+from ragstone.options import (
+    EnsembleOptions,
+    IngestionOptions,
+    RagOptions,
+    RetrievalOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
+)
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
@@ -96,8 +103,10 @@ __all__ = [
     "SparseHit",
     "SparseIndex",
     "SparseVector",
+    "TagRetrievalOptions",
     "TextChunk",
     "TiktokenCounter",
+    "TimeWeightedOptions",
     "TokenChunker",
     "TokenizerJsonCounter",
     "Twin",

@@ -11,14 +11,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from ragstone.clock import SystemClock
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
 from ragstone.ingestion.ingestor import Ingestor, Source
 from ragstone.models import DocumentMetadata, EmbeddedChunk, IngestionReport, IngestionResult, StoredDocument
-from ragstone.options import IngestionOptions, RetrievalOptions
+from ragstone.options import IngestionOptions, RetrievalOptions, TagRetrievalOptions, TimeWeightedOptions
 from ragstone.persistence.directory import IndexDirectory
 from ragstone.ports import (
     ChunkingStrategy,
+    Clock,
     DocumentParser,
     Embedder,
     KeywordIndex,
@@ -31,6 +33,7 @@ from ragstone.retrieval.page import SearchPage
 from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.tags import TagIndex
 
 __all__ = ["RagPipeline"]
 
@@ -61,6 +64,9 @@ class RagPipeline:
         parsers: Read documents, the first that can reads one; those of Ragstone when left out.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
         path: The directory of an embedded index. It is made when it is not there.
+        tag_retrieval: Finds metadata filters from the query; needs an embedder.
+        time_weighting: Makes older chunks score lower.
+        clock: Tells the time; the system's when left out.
 
     Raises:
         ConfigurationError: The parts do not go together.
@@ -87,6 +93,9 @@ class RagPipeline:
         parsers: Sequence[DocumentParser] | None = None,
         token_counter: TokenCounter | None = None,
         path: str | PathLike[str] | None = None,
+        tag_retrieval: TagRetrievalOptions | None = None,
+        time_weighting: TimeWeightedOptions | None = None,
+        clock: Clock | None = None,
     ) -> None:
         if store is not None and embedder is None:
             raise ConfigurationError(
@@ -96,6 +105,10 @@ class RagPipeline:
             raise ConfigurationError(
                 "path= keeps an embedded index: leave out store= and keyword_index=, or leave out path="
             )
+        if tag_retrieval is not None and embedder is None:
+            raise ConfigurationError(
+                "tag_retrieval= compares tags with the query and needs an embedder: give embedder=…"
+            )
         self._embedder = embedder
         self._store = InMemoryVectorStore() if store is None and embedder is not None else store
         self._keyword_index: KeywordIndex = InMemoryBm25Index() if keyword_index is None else keyword_index
@@ -103,6 +116,10 @@ class RagPipeline:
         self._parsers = parsers
         self._token_counter = token_counter
         self._path = None if path is None else Path(path)
+        self._tag_retrieval = tag_retrieval
+        self._tags = None if tag_retrieval is None or embedder is None else TagIndex(embedder)
+        self._time_weighting = time_weighting
+        self._clock: Clock = SystemClock() if clock is None else clock
         self._opening = asyncio.Lock()
         self._parts: _Ready | None = None
         self._closed = False
@@ -223,6 +240,7 @@ class RagPipeline:
             parsers=self._parsers,
             chunker=self._chunker,
             journal=journal,
+            tags=self._tags,
         )
         retriever = Retriever(
             RetrievalParts(
@@ -230,6 +248,10 @@ class RagPipeline:
                 keyword_index=self._keyword_index,
                 embedder=self._embedder,
                 token_counter=self._token_counter,
+                tag_retrieval=self._tag_retrieval,
+                tags=self._tags,
+                time_weighting=self._time_weighting,
+                clock=self._clock,
             )
         )
         return _Ready(ingestor, retriever, journal)
@@ -247,6 +269,9 @@ class RagPipeline:
         while batch := await offload(_take, documents):
             chunks = [chunk for document in batch for chunk in document.chunks]
             await offload(self._keyword_index.add, chunks)
+            if self._tags is not None:
+                for document in batch:
+                    self._tags.replace_document(document.document_id, document.chunks)
             if self._store is not None:
                 await self._store.store([embedded for document in batch for embedded in _embedded(document)])
 

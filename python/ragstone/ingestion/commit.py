@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from ragstone.concurrency import offload
 from ragstone.models import EmbeddedChunk, StoredDocument
 from ragstone.ports import DocumentJournal, DocumentReplaceable, KeywordIndex, VectorStore
+from ragstone.tags import TagIndex
 
 __all__ = ["Committer"]
 
@@ -31,11 +32,18 @@ class Committer:
         keyword_index: Takes the texts.
         journal: Keeps documents beyond the process; without one, fingerprints are remembered as long as this object
             lives.
+        tags: Learns which tags the documents have.
     """
 
     def __init__(
-        self, *, store: VectorStore | None, keyword_index: KeywordIndex, journal: DocumentJournal | None
+        self,
+        *,
+        store: VectorStore | None,
+        keyword_index: KeywordIndex,
+        journal: DocumentJournal | None,
+        tags: TagIndex | None = None,
     ) -> None:
+        self._tags = tags
         self._store = store
         self._keyword_index = keyword_index
         self._journal = journal
@@ -83,6 +91,8 @@ class Committer:
             if changed:
                 await self._undo(document_id, error)
             raise
+        if self._tags is not None:
+            self._tags.replace_document(document_id, document.chunks)
         if self._journal is None:
             self._fingerprints[document_id] = document.fingerprint
 
@@ -109,7 +119,9 @@ class Committer:
         return known or removed > 0
 
     async def _erase(self, document_id: str, failures: list[Exception]) -> int:
-        """Remove a document from the store and the keyword index; return how many chunks the index held."""
+        """Remove a document from every place but the journal; return how many chunks the keyword index held."""
+        if self._tags is not None:
+            self._tags.remove(document_id)
         if self._store is not None:
             await _collect(self._store.delete_by_document_id(document_id), failures)
         return await _collect(offload(self._keyword_index.remove, document_id), failures) or 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,8 +31,11 @@ from ragstone.ports import (
     ProgressCallback,
     VectorStore,
 )
+from ragstone.tags import TagIndex
 
 __all__ = ["Ingestor", "ManySources", "Source"]
+
+_log = logging.getLogger(__name__)
 
 
 class Ingestor:
@@ -50,6 +54,8 @@ class Ingestor:
         parsers: The first that can read a document reads it; `default_parsers()` when left out.
         chunker: Cuts; a `RecursiveChunker` when left out.
         journal: Keeps documents beyond the process.
+        tags: Learns the documents' tags and has their values embedded; a document whose tags cannot be embedded is
+            taken in all the same.
 
     Raises:
         ConfigurationError: An embedder without a store for its vectors, or no parser at all.
@@ -64,6 +70,7 @@ class Ingestor:
         parsers: Sequence[DocumentParser] | None = None,
         chunker: ChunkingStrategy | None = None,
         journal: DocumentJournal | None = None,
+        tags: TagIndex | None = None,
     ) -> None:
         if embedder is not None and store is None:
             raise ConfigurationError(
@@ -74,7 +81,8 @@ class Ingestor:
         self._embedder = embedder
         self._registry = ParserRegistry(tuple(default_parsers() if parsers is None else parsers))
         self._chunker: ChunkingStrategy = RecursiveChunker() if chunker is None else chunker
-        self._committer = Committer(store=store, keyword_index=keyword_index, journal=journal)
+        self._committer = Committer(store=store, keyword_index=keyword_index, journal=journal, tags=tags)
+        self._tags = tags
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def ingest(
@@ -164,7 +172,15 @@ class Ingestor:
                 described = await offload(self._prepare, source)
                 embedded = await steps.embed(described, self._embedder)
                 await self._committer.commit(steps.seal(embedded, source, mark))
+        await self._embed_tags()
         return IngestionResult(document_id=document_id, chunks_stored=len(embedded.chunks), source=source.path)
+
+    async def _embed_tags(self) -> None:
+        if self._tags is not None:
+            try:
+                await self._tags.embed()
+            except Exception as error:  # noqa: BLE001  the documents are found without; the next ingestion tries again
+                _log.warning("tag_embedding_failed: %s", type(error).__name__)
 
     def _load(self, source: Source, metadata: DocumentMetadata) -> SourceDocument:
         loaded = load(source)

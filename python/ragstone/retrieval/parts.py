@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ragstone.ports import ChatClient, Embedder, KeywordIndex, TokenCounter, VectorStore
+from ragstone.clock import SystemClock
+from ragstone.options import TagRetrievalOptions, TimeWeightedOptions
+from ragstone.ports import ChatClient, Clock, Embedder, KeywordIndex, TokenCounter, VectorStore
+from ragstone.tags import TagIndex
 
 __all__ = ["RetrievalParts"]
 
@@ -19,6 +22,10 @@ class RetrievalParts:
         embedder: Embeds queries, and chunks whose vectors nobody else can give.
         token_counter: Counts for the token budget; `None` counts cl100k_base.
         chat: The chat model of the techniques that ask one.
+        tag_retrieval: How many tags are added to the filter, and how near to the query they must be.
+        tags: The tags of all documents.
+        time_weighting: How scores decay with age.
+        clock: Tells the time.
     """
 
     store: VectorStore | None = None
@@ -26,3 +33,7 @@ class RetrievalParts:
     embedder: Embedder | None = None
     token_counter: TokenCounter | None = None
     chat: ChatClient | None = None
+    tag_retrieval: TagRetrievalOptions | None = None
+    tags: TagIndex | None = None
+    time_weighting: TimeWeightedOptions | None = None
+    clock: Clock = field(default_factory=SystemClock)

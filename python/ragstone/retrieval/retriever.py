@@ -19,6 +19,8 @@ from ragstone.retrieval.stages.mmr import MaximalMarginalRelevance
 from ragstone.retrieval.stages.redundancy import RedundancyFilter
 from ragstone.retrieval.stages.reorder import reorder
 from ragstone.retrieval.stages.specification import SpecificationFilter
+from ragstone.retrieval.tags import TagRetrieval
+from ragstone.retrieval.time_weighting import TimeWeighting
 from ragstone.retrieval.vectors import CallVectors
 
 __all__ = ["Retriever"]
@@ -97,6 +99,10 @@ class Retriever:
 
     def _stages(self, options: RetrievalOptions, vectors: CallVectors) -> Iterator[tuple[str, Stage]]:
         """The stages that these options switch on, outermost first. This is the order of retrieval."""
+        if self._parts.tag_retrieval is not None and self._parts.tags is not None and options.use_tag_retrieval:
+            yield "tags", TagRetrieval(self._parts.tag_retrieval, self._parts.tags, vectors)
+        if self._parts.time_weighting is not None and options.use_time_weighting:
+            yield "time weighting", TimeWeighting(self._parts.time_weighting, self._parts.clock)
         if options.use_lost_in_the_middle_reordering:
             yield "reorder", reorder
         if options.max_context_tokens is not None:
