@@ -7,6 +7,7 @@ Documents in, the right chunks out: `RagPipeline`. The engine alone, for those w
 import logging
 
 from ragstone import errors, ports, stores
+from ragstone.caching import CachingChat, CachingEmbedder, RedisCache
 from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
 from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
@@ -51,6 +52,7 @@ from ragstone.models import (
     TextChunk,
 )
 from ragstone.options import (
+    CachingOptions,
     EnsembleOptions,
     IngestionOptions,
     RagOptions,
@@ -70,6 +72,9 @@ __all__ = [
     "Bm25Index",
     "Bm25Term",
     "Budget",
+    "CachingChat",
+    "CachingEmbedder",
+    "CachingOptions",
     "ChunkKey",
     "DocumentIdSpec",
     "DocumentMetadata",
@@ -94,6 +99,7 @@ __all__ = [
     "RagOptions",
     "RagPipeline",
     "RecursiveChunker",
+    "RedisCache",
     "RetrievalOptions",
     "ScoreScale",
     "SearchOptions",

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from ragstone.caching import CachingEmbedder, IndexGeneration, TwoLevelCache
 from ragstone.clock import SystemClock
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
 from ragstone.ingestion.ingestor import Ingestor, Source
 from ragstone.models import DocumentMetadata, EmbeddedChunk, IngestionReport, IngestionResult, StoredDocument
-from ragstone.options import IngestionOptions, RetrievalOptions, TagRetrievalOptions, TimeWeightedOptions
+from ragstone.options import (
+    CachingOptions,
+    IngestionOptions,
+    RetrievalOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
+)
 from ragstone.persistence.directory import IndexDirectory
 from ragstone.ports import (
+    CacheBackend,
     ChunkingStrategy,
     Clock,
     DocumentParser,
@@ -28,10 +37,13 @@ from ragstone.ports import (
     TokenCounter,
     VectorStore,
 )
+from ragstone.retrieval.codec import CandidatesCodec
 from ragstone.retrieval.explanation import Explanation
+from ragstone.retrieval.identity import pipeline_identity
 from ragstone.retrieval.page import SearchPage
 from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
+from ragstone.retrieval.stages.result_cache import PageMemory
 from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
 from ragstone.tags import TagIndex
 
@@ -66,6 +78,8 @@ class RagPipeline:
         path: The directory of an embedded index. It is made when it is not there.
         tag_retrieval: Finds metadata filters from the query; needs an embedder.
         time_weighting: Makes older chunks score lower.
+        caching: Remembers vectors of texts, pages and answers.
+        cache_backend: Where they are remembered beyond the process, such as `RedisCache`; its owner closes it.
         clock: Tells the time; the system's when left out.
 
     Raises:
@@ -95,6 +109,8 @@ class RagPipeline:
         path: str | PathLike[str] | None = None,
         tag_retrieval: TagRetrievalOptions | None = None,
         time_weighting: TimeWeightedOptions | None = None,
+        caching: CachingOptions | None = None,
+        cache_backend: CacheBackend | None = None,
         clock: Clock | None = None,
     ) -> None:
         if store is not None and embedder is None:
@@ -109,6 +125,8 @@ class RagPipeline:
             raise ConfigurationError(
                 "tag_retrieval= compares tags with the query and needs an embedder: give embedder=…"
             )
+        if cache_backend is not None and caching is None:
+            raise ConfigurationError("cache_backend= is where a cache is kept: give caching=CachingOptions(…) with it")
         self._embedder = embedder
         self._store = InMemoryVectorStore() if store is None and embedder is not None else store
         self._keyword_index: KeywordIndex = InMemoryBm25Index() if keyword_index is None else keyword_index
@@ -119,6 +137,8 @@ class RagPipeline:
         self._tag_retrieval = tag_retrieval
         self._tags = None if tag_retrieval is None or embedder is None else TagIndex(embedder)
         self._time_weighting = time_weighting
+        self._caching = caching
+        self._cache_backend = cache_backend
         self._clock: Clock = SystemClock() if clock is None else clock
         self._opening = asyncio.Lock()
         self._parts: _Ready | None = None
@@ -233,6 +253,7 @@ class RagPipeline:
             except BaseException:
                 await offload(journal.close)
                 raise
+        generation = IndexGeneration(None if journal is None else partial(getattr, journal, "revision"))
         ingestor = Ingestor(
             store=self._store,
             keyword_index=self._keyword_index,
@@ -241,20 +262,47 @@ class RagPipeline:
             chunker=self._chunker,
             journal=journal,
             tags=self._tags,
+            generation=generation,
         )
-        retriever = Retriever(
-            RetrievalParts(
-                store=self._store,
-                keyword_index=self._keyword_index,
-                embedder=self._embedder,
-                token_counter=self._token_counter,
-                tag_retrieval=self._tag_retrieval,
-                tags=self._tags,
-                time_weighting=self._time_weighting,
+        return _Ready(ingestor, Retriever(await self._retrieval_parts(generation)), journal)
+
+    async def _retrieval_parts(self, generation: IndexGeneration) -> RetrievalParts:
+        parts = RetrievalParts(
+            store=self._store,
+            keyword_index=self._keyword_index,
+            embedder=self._embedder,
+            token_counter=self._token_counter,
+            tag_retrieval=self._tag_retrieval,
+            tags=self._tags,
+            time_weighting=self._time_weighting,
+            clock=self._clock,
+        )
+        return parts if self._caching is None else await self._remembering(parts, self._caching, generation)
+
+    async def _remembering(
+        self, parts: RetrievalParts, options: CachingOptions, generation: IndexGeneration
+    ) -> RetrievalParts:
+        """The parts with the caches that the options ask for."""
+        if parts.embedder is not None and options.embedding_ttl is not None:
+            embedder = CachingEmbedder(
+                parts.embedder,
+                ttl=options.embedding_ttl,
+                max_entries=options.max_entries,
                 clock=self._clock,
+                backend=self._cache_backend,
             )
-        )
-        return _Ready(ingestor, retriever, journal)
+            parts = replace(parts, caching_embedder=embedder)
+        if options.result_ttl is not None:
+            cache = TwoLevelCache(
+                CandidatesCodec(),
+                ttl=options.result_ttl,
+                max_entries=options.max_entries,
+                clock=self._clock,
+                backend=self._cache_backend,
+            )
+            identity = await offload(pipeline_identity, parts, generation.instance)
+            parts = replace(parts, pages=PageMemory(cache, generation, identity))
+        return parts
 
     def _open_directory(self, path: Path) -> IndexDirectory:
         embedder = self._embedder

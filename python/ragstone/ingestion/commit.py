@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from ragstone.caching.generation import IndexGeneration
 from ragstone.concurrency import offload
 from ragstone.models import EmbeddedChunk, StoredDocument
 from ragstone.ports import DocumentJournal, DocumentReplaceable, KeywordIndex, VectorStore
@@ -33,6 +34,7 @@ class Committer:
         journal: Keeps documents beyond the process; without one, fingerprints are remembered as long as this object
             lives.
         tags: Learns which tags the documents have.
+        generation: Learns when the indexes change.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class Committer:
         keyword_index: KeywordIndex,
         journal: DocumentJournal | None,
         tags: TagIndex | None = None,
+        generation: IndexGeneration | None = None,
     ) -> None:
         self._tags = tags
+        self._generation = IndexGeneration() if generation is None else generation
         self._store = store
         self._keyword_index = keyword_index
         self._journal = journal
@@ -63,7 +67,7 @@ class Committer:
             StoreError: The store failed.
             InvalidInputError: The store or an index refuses a vector or value.
         """
-        await _to_its_end(self._commit(document))
+        await _to_its_end(self._changing(self._commit(document)))
 
     async def delete(self, document_id: str) -> bool:
         """Remove every trace of a document; return whether there was one.
@@ -72,7 +76,11 @@ class Committer:
             PersistenceError: The journal could not be written; nothing was removed.
             StoreError: The store failed; the document is gone from the other places. Deleting again is safe.
         """
-        return await _to_its_end(self._delete(document_id))
+        return await _to_its_end(self._changing(self._delete(document_id)))
+
+    async def _changing(self, work: Awaitable[T]) -> T:
+        with self._generation.changing():
+            return await work
 
     async def _commit(self, document: StoredDocument) -> None:
         document_id = document.document_id

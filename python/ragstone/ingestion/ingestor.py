@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from ragstone.caching.generation import IndexGeneration
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError, DocumentExistsError, InvalidInputError
 from ragstone.ingestion import steps
@@ -56,6 +57,7 @@ class Ingestor:
         journal: Keeps documents beyond the process.
         tags: Learns the documents' tags and has their values embedded; a document whose tags cannot be embedded is
             taken in all the same.
+        generation: Learns when the indexes change.
 
     Raises:
         ConfigurationError: An embedder without a store for its vectors, or no parser at all.
@@ -71,6 +73,7 @@ class Ingestor:
         chunker: ChunkingStrategy | None = None,
         journal: DocumentJournal | None = None,
         tags: TagIndex | None = None,
+        generation: IndexGeneration | None = None,
     ) -> None:
         if embedder is not None and store is None:
             raise ConfigurationError(
@@ -81,7 +84,9 @@ class Ingestor:
         self._embedder = embedder
         self._registry = ParserRegistry(tuple(default_parsers() if parsers is None else parsers))
         self._chunker: ChunkingStrategy = RecursiveChunker() if chunker is None else chunker
-        self._committer = Committer(store=store, keyword_index=keyword_index, journal=journal, tags=tags)
+        self._committer = Committer(
+            store=store, keyword_index=keyword_index, journal=journal, tags=tags, generation=generation
+        )
         self._tags = tags
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ragstone.errors import InvalidInputError
 from ragstone.observability.tracing import span
 from ragstone.options import RetrievalOptions
+from ragstone.ports import Embedder
 from ragstone.retrieval.candidate import Candidates, Query, Search, Stage
 from ragstone.retrieval.dispatch import Dispatcher
 from ragstone.retrieval.page import SearchPage
@@ -18,6 +19,7 @@ from ragstone.retrieval.stages.cut import cut
 from ragstone.retrieval.stages.mmr import MaximalMarginalRelevance
 from ragstone.retrieval.stages.redundancy import RedundancyFilter
 from ragstone.retrieval.stages.reorder import reorder
+from ragstone.retrieval.stages.result_cache import ResultCache
 from ragstone.retrieval.stages.specification import SpecificationFilter
 from ragstone.retrieval.tags import TagRetrieval
 from ragstone.retrieval.time_weighting import TimeWeighting
@@ -85,7 +87,7 @@ class Retriever:
         if not text.strip():
             raise InvalidInputError("the query is empty: give it at least one word")
         with span("ragstone.retrieve") as current:
-            vectors = CallVectors(self._parts.embedder, self._parts.store)
+            vectors = CallVectors(self._embedder(options), self._parts.store)
             arms = self._dispatcher.arms(options, vectors)
             if options.use_hybrid_search:
                 current.set_attribute("retrieval.hybrid.path", arms.path)
@@ -103,6 +105,8 @@ class Retriever:
             yield "tags", TagRetrieval(self._parts.tag_retrieval, self._parts.tags, vectors)
         if self._parts.time_weighting is not None and options.use_time_weighting:
             yield "time weighting", TimeWeighting(self._parts.time_weighting, self._parts.clock)
+        if self._parts.pages is not None and options.use_cache_result:
+            yield "cache", ResultCache(self._parts.pages, self._parts.guards)
         if options.use_lost_in_the_middle_reordering:
             yield "reorder", reorder
         if options.max_context_tokens is not None:
@@ -114,6 +118,10 @@ class Retriever:
             yield "redundancy", RedundancyFilter(options.redundancy_threshold, vectors)
         if options.filter is not None:
             yield "filter", SpecificationFilter(options.filter)
+
+    def _embedder(self, options: RetrievalOptions) -> Embedder | None:
+        caching = self._parts.caching_embedder if options.use_cache_embedding else None
+        return self._parts.embedder if caching is None else caching
 
     def _look_inside(self) -> None:
         if not self._looked_inside:
