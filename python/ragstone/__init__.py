@@ -36,6 +36,7 @@ from ragstone.engine.tokens import (
 )
 from ragstone.engine.version import __version__
 from ragstone.errors import RagError
+from ragstone.factory import RagPipelineFactory
 from ragstone.ingestion.chunking import MarkdownChunker, RecursiveChunker, SentenceChunker, TokenChunker
 from ragstone.metadata import matches
 from ragstone.models import (
@@ -98,6 +99,7 @@ __all__ = [
     "RagError",
     "RagOptions",
     "RagPipeline",
+    "RagPipelineFactory",
     "RecursiveChunker",
     "RedisCache",
     "RetrievalOptions",
