@@ -22,6 +22,7 @@ from ragstone.ingestion.parsers.registry import ParserRegistry, default_parsers
 from ragstone.ingestion.sources import Source, load
 from ragstone.ingestion.steps import SourceDocument
 from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult, IngestionStatus
+from ragstone.observability.tracing import span
 from ragstone.options import IngestionOptions
 from ragstone.ports import (
     ChunkingStrategy,
@@ -166,18 +167,26 @@ class Ingestor:
     async def _ingest(
         self, load_source: Callable[[], SourceDocument], metadata: DocumentMetadata, options: IngestionOptions
     ) -> IngestionResult:
-        document_id = metadata.document_id
-        with steps.naming(document_id):
-            async with self._lock(document_id):
-                source, mark = await offload(self._identify, load_source)
-                if await self._is_current(document_id, mark, options):
-                    return IngestionResult(
-                        document_id=document_id, chunks_stored=0, status=IngestionStatus.UNCHANGED, source=source.path
-                    )
-                described = await offload(self._prepare, source)
-                embedded = await steps.embed(described, self._embedder)
-                await self._committer.commit(steps.seal(embedded, source, mark))
-        await self._embed_tags()
+        with span("ragstone.ingest") as current, steps.naming(metadata.document_id):
+            current.set_attribute("ragstone.document_id", metadata.document_id)
+            async with self._lock(metadata.document_id):
+                result = await self._taken_in(load_source, metadata.document_id, options)
+            await self._embed_tags()
+            current.set_attribute("ragstone.ingest.status", result.status.value)
+            current.set_attribute("ragstone.ingest.chunks", result.chunks_stored)
+        return result
+
+    async def _taken_in(
+        self, load_source: Callable[[], SourceDocument], document_id: str, options: IngestionOptions
+    ) -> IngestionResult:
+        source, mark = await offload(self._identify, load_source)
+        if await self._is_current(document_id, mark, options):
+            return IngestionResult(
+                document_id=document_id, chunks_stored=0, status=IngestionStatus.UNCHANGED, source=source.path
+            )
+        described = await offload(self._prepare, source)
+        embedded = await steps.embed(described, self._embedder)
+        await self._committer.commit(steps.seal(embedded, source, mark))
         return IngestionResult(document_id=document_id, chunks_stored=len(embedded.chunks), source=source.path)
 
     async def _embed_tags(self) -> None:

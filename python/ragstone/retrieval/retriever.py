@@ -22,6 +22,7 @@ from ragstone.retrieval.stages.reorder import reorder
 from ragstone.retrieval.stages.result_cache import ResultCache
 from ragstone.retrieval.stages.specification import SpecificationFilter
 from ragstone.retrieval.tags import TagRetrieval
+from ragstone.retrieval.telemetry import note_page, traced, traced_search
 from ragstone.retrieval.time_weighting import TimeWeighting
 from ragstone.retrieval.vectors import CallVectors
 
@@ -30,13 +31,16 @@ __all__ = ["Retriever"]
 
 @dataclass(slots=True)
 class _Timer:
-    """Time spent in each stage itself, without what it called."""
+    """Time spent in each stage itself, without what it called; with `traced`, a span each as well."""
 
     seconds: dict[str, float]
+    traced: bool
 
     def around(self, name: str, stage: Stage, search: Search) -> Search:
         """Make `stage` around `search` the next search."""
         self.seconds[name] = 0.0
+        if self.traced:
+            stage = traced(name, stage)
 
         async def timed_inner(query: Query) -> Candidates:
             started = time.perf_counter()
@@ -57,6 +61,8 @@ class _Timer:
     def innermost(self, search: Search) -> Search:
         """Time the search at the heart of the chain."""
         self.seconds["search"] = 0.0
+        if self.traced:
+            search = traced_search(search)
 
         async def timed(query: Query) -> Candidates:
             started = time.perf_counter()
@@ -92,12 +98,14 @@ class Retriever:
             if options.use_hybrid_search:
                 current.set_attribute("retrieval.hybrid.path", arms.path)
                 self._look_inside()
-            timer = _Timer({})
+            timer = _Timer({}, traced=current.recording)
             search = timer.innermost(arms)
             for name, stage in reversed(list(self._stages(options, vectors))):
                 search = timer.around(name, stage, search)
             found = await search(Query(text, options, options.top_k))
-            return _page(text, found, dict(reversed(timer.seconds.items())))
+            page = _page(text, found, dict(reversed(timer.seconds.items())))
+            note_page(current, options, page)
+            return page
 
     def _stages(self, options: RetrievalOptions, vectors: CallVectors) -> Iterator[tuple[str, Stage]]:
         """The stages that these options switch on, outermost first. This is the order of retrieval."""
