@@ -11,6 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from ragstone.caching.memory import MemoryCache
 from ragstone.clock import SystemClock
 from ragstone.concurrency import offload
+from ragstone.errors import CacheError
 from ragstone.ports import CacheBackend, Clock
 
 __all__ = ["Codec", "TwoLevelCache"]
@@ -141,7 +142,8 @@ class TwoLevelCache(Generic[V]):
         except Exception as error:  # noqa: BLE001  a cache that fails is a cache that has nothing
             if self._clock.monotonic() >= self._resting_until:
                 self._resting_until = self._clock.monotonic() + _REST
-                _log.warning("cache_backend_failed: %s: %s; not asked for %g s", type(error).__name__, error, _REST)
+                what = error if isinstance(error, CacheError) else type(error).__name__
+                _log.warning("cache_backend_failed: %s; it is left alone for %g s", what, _REST)
             return None
 
 

@@ -111,7 +111,7 @@ class RedisCache:
         from redis.backoff import NoBackoff
 
         # One retry, for a pooled connection that the server has closed; more would only be slower than no cache.
-        return Redis.from_url(
+        return Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  it takes anything by keyword
             str(self._url),
             socket_timeout=self._timeout,
             socket_connect_timeout=self._timeout,

@@ -17,8 +17,14 @@ from ragstone.retrieval.candidate import ArmReport, Candidate, Candidates, Drop
 __all__ = ["CandidatesCodec"]
 
 _FLOAT: Final = np.dtype("<f4")
+
+
+def _key(value: Sequence[Any]) -> ChunkKey:
+    return ChunkKey(*value)
+
+
 _KINDS: Final[Mapping[str, type]] = {kind.__name__: kind for kind in get_args(Evidence)}
-_MAKERS: Final[Mapping[object, Any]] = {ScoreScale: ScoreScale, ChunkKey: lambda value: ChunkKey(*value)}
+_MAKERS: Final[Mapping[object, Any]] = {ScoreScale: ScoreScale, ChunkKey: _key}
 _TYPES: Final = {kind: get_type_hints(kind) for kind in _KINDS.values()}
 
 

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Final
 
 from ragstone.caching.keys import Undescribable, key_of
 from ragstone.engine.text import ANALYZER
 from ragstone.engine.version import __version__
+from ragstone.ports import KeywordIndex, ParentChunkStore, VectorStore
 from ragstone.retrieval.parts import RetrievalParts
 
 __all__ = ["pipeline_identity"]
 
 _ELSEWHERE: Final = frozenset(
-    {
-        "store",
-        "keyword_index",
-        "caching_embedder",
-        "pages",
-        "tag_retrieval",
-        "tags",
-        "time_weighting",
-        "clock",
-        "guards",
-    }
+    {"caching_embedder", "pages", "tag_retrieval", "tags", "time_weighting", "clock", "guards"}
 )
-"""Parts that the index's generation stands for, that lie outside the cache, or that each call's key names."""
+"""Parts that lie outside the cache, or that each call's key names."""
 
 
 def pipeline_identity(parts: RetrievalParts, instance: str) -> str:
@@ -46,10 +36,9 @@ def pipeline_identity(parts: RetrievalParts, instance: str) -> str:
 
 
 def _described(part: object) -> object:
-    """The part's own identity and class, or the part itself where it is plain data."""
-    identity = getattr(part, "identity", None)
-    return part if identity is None else _named(part, identity)
-
-
-def _named(part: object, identity: object) -> Mapping[str, object]:
-    return {"class": f"{type(part).__module__}.{type(part).__qualname__}", "identity": identity}
+    """The part's class and its own identity, or the part itself where it is plain data."""
+    kind = f"{type(part).__module__}.{type(part).__qualname__}"
+    if isinstance(part, (VectorStore, KeywordIndex, ParentChunkStore)):
+        return {"class": kind}  # what it holds is told by the generation
+    identity: object = getattr(part, "identity", None)
+    return part if identity is None else {"class": kind, "identity": identity}

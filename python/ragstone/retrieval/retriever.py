@@ -82,8 +82,13 @@ class Retriever:
         self._dispatcher = Dispatcher(parts.store, parts.keyword_index, parts.embedder)
         self._looked_inside = False
 
-    async def retrieve(self, text: str, options: RetrievalOptions) -> SearchPage:
+    async def retrieve(self, text: str, options: RetrievalOptions, *, asking: bool = False) -> SearchPage:
         """Answer one query.
+
+        Args:
+            text: The query.
+            options: What to switch on.
+            asking: Whether a chat model reads the page.
 
         Raises:
             InvalidInputError: The query is empty.
@@ -100,21 +105,21 @@ class Retriever:
                 self._look_inside()
             timer = _Timer({}, traced=current.recording)
             search = timer.innermost(arms)
-            for name, stage in reversed(list(self._stages(options, vectors))):
+            for name, stage in reversed(list(self._stages(options, vectors, asking=asking))):
                 search = timer.around(name, stage, search)
             found = await search(Query(text, options, options.top_k))
             page = _page(text, found, dict(reversed(timer.seconds.items())))
             note_page(current, options, page)
             return page
 
-    def _stages(self, options: RetrievalOptions, vectors: CallVectors) -> Iterator[tuple[str, Stage]]:
+    def _stages(self, options: RetrievalOptions, vectors: CallVectors, *, asking: bool) -> Iterator[tuple[str, Stage]]:
         """The stages that these options switch on, outermost first. This is the order of retrieval."""
         if self._parts.tag_retrieval is not None and self._parts.tags is not None and options.use_tag_retrieval:
             yield "tags", TagRetrieval(self._parts.tag_retrieval, self._parts.tags, vectors)
         if self._parts.time_weighting is not None and options.use_time_weighting:
             yield "time weighting", TimeWeighting(self._parts.time_weighting, self._parts.clock)
         if self._parts.pages is not None and options.use_cache_result:
-            yield "cache", ResultCache(self._parts.pages, self._parts.guards)
+            yield "cache", ResultCache(self._parts.pages, self._parts.guards, asking=asking)
         if options.use_lost_in_the_middle_reordering:
             yield "reorder", reorder
         if options.max_context_tokens is not None:

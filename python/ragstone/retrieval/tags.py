@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.errors import ConfigurationError, InvalidInputError
+from ragstone.errors import ConfigurationError, InvalidInputError, RagError
 from ragstone.options import TagRetrievalOptions
 from ragstone.retrieval.candidate import Candidates, Query, Search
 from ragstone.retrieval.planning import Cost, InnerCost
@@ -51,8 +51,8 @@ class TagRetrieval:
         )
 
     def cost(self, depth: int, inner: InnerCost) -> Cost:
-        """Return the cost of the query's embedding and of the search, once more where the tags leave nothing."""
-        return Cost(embedding_calls=1) + inner(depth).times(2)
+        """Return the cost of the query's embedding and of one search: one that leaves nothing cost nothing."""
+        return Cost(embedding_calls=1) + inner(depth)
 
     async def _matches(self, query: Query) -> Sequence[TagMatch]:
         if not len(self.index):
@@ -71,4 +71,6 @@ def _told(matches: Sequence[TagMatch]) -> str:
 
 
 def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    """What went wrong; the message of an error that is not ours might quote a text."""
+    name = type(error).__name__
+    return f"{name}: {error}" if isinstance(error, RagError) else name

@@ -17,9 +17,11 @@ from ragstone.models import EmbeddedChunk, ScoreScale, SearchResult, TextChunk
 from ragstone.options import CachingOptions, EnsembleOptions, RetrievalOptions, TimeWeightedOptions
 from ragstone.retrieval.candidate import Candidate, Candidates, Query
 from ragstone.retrieval.codec import CandidatesCodec
+from ragstone.retrieval.identity import pipeline_identity
+from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.stages.result_cache import PageMemory, ResultCache
 from ragstone.specifications import DocumentIdSpec, HasTagSpec
-from ragstone.stores import InMemoryVectorStore
+from ragstone.stores import InMemoryBm25Index, InMemoryVectorStore
 from ragstone.testing import HashEmbedder, SettableClock
 from support.backends import DictBackend
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, hit
@@ -142,10 +144,10 @@ OTHER = {
 NO_MATTER = {"use_cache_embedding", "use_cache_result"}
 
 
-def key(options=None, *, text="q", depth=5, generation="g", pipeline="p", guards=(), embedding=None):
+def key(options=None, *, text="q", depth=5, generation="g", pipeline="p", guards=(), embedding=None, asking=False):
     memory = PageMemory(TwoLevelCache(CandidatesCodec(), ttl=60), IndexGeneration(), pipeline)
     query = Query(text, options or RetrievalOptions(), depth, embedding)
-    return ResultCache(memory, guards)._key(query, generation)
+    return ResultCache(memory, guards, asking)._key(query, generation)
 
 
 def changed(**values):
@@ -167,7 +169,7 @@ def test_every_option_that_can_change_a_page_is_part_of_its_key():
 
 @pytest.mark.row("G8")
 def test_the_query_the_depth_the_pipeline_and_the_content_are_part_of_the_key():
-    keys = [key(), key(text="Q"), key(depth=15), key(pipeline="other"), key(generation="next")]
+    keys = [key(), key(text="Q"), key(depth=15), key(pipeline="other"), key(generation="next"), key(asking=True)]
     assert len(set(keys)) == len(keys)
 
 
@@ -360,3 +362,28 @@ def test_a_candidate_is_copied_with_its_vector():
     content = CandidatesCodec().encode(found)
     (back,) = CandidatesCodec().decode(content).kept
     assert np.array_equal(back.vector, candidate.vector)
+
+
+class Described:
+    """A part with a name."""
+
+    def __init__(self, identity):
+        self.identity = identity
+
+
+@pytest.mark.row("G8")
+def test_the_name_of_a_pipeline_tells_every_part_and_one_without_a_name_makes_it_its_own():
+    outside = {"caching_embedder", "pages", "tag_retrieval", "tags", "time_weighting", "clock", "guards"}
+    held = {"store": InMemoryVectorStore(), "keyword_index": InMemoryBm25Index()}
+    plain = pipeline_identity(RetrievalParts(), "mine")
+    assert plain == pipeline_identity(RetrievalParts(), "another's") != "mine"
+    for field in fields(RetrievalParts):
+        if field.name in outside:
+            continue
+        for name in ("one", "two"):
+            part = held.get(field.name, Described(name))
+            assert pipeline_identity(RetrievalParts(**{field.name: part}), "mine") not in {plain, "mine"}
+        unnamed = pipeline_identity(RetrievalParts(**{field.name: object()}), "mine")
+        assert unnamed == "mine"
+    one, two = (RetrievalParts(embedder=Described(name)) for name in ("one", "two"))
+    assert pipeline_identity(one, "mine") != pipeline_identity(two, "mine")

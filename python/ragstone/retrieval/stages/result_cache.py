@@ -42,11 +42,13 @@ class ResultCache:
     """Answer from memory where the same was asked of the same indexes before.
 
     A page with a warning is not remembered, nor is one during which the indexes changed. A guard judges by what its
-    `cache_key` tells; one without keeps the call out of the cache.
+    `cache_key` tells; one without keeps the call out of the cache. Pages that a chat model reads (`asking`) are others
+    than those of `retrieve`, since stages inside may make them so.
     """
 
     memory: PageMemory
     guards: Sequence[RetrievalGuard] = ()
+    asking: bool = False
 
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return the remembered candidates, or those found, and note which."""
@@ -75,7 +77,9 @@ class ResultCache:
             if field.name not in _IRRELEVANT
         }
         try:
-            return key_of("result", self.memory.pipeline, generation, query.text, query.depth, options, guards)
+            return key_of(
+                "result", self.memory.pipeline, generation, query.text, query.depth, options, guards, self.asking
+            )
         except Undescribable:
             return None
 
