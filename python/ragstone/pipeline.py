@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -253,7 +252,7 @@ class RagPipeline:
             except BaseException:
                 await offload(journal.close)
                 raise
-        generation = IndexGeneration(None if journal is None else partial(getattr, journal, "revision"))
+        generation = IndexGeneration(None if journal is None else journal.revision)
         ingestor = Ingestor(
             store=self._store,
             keyword_index=self._keyword_index,

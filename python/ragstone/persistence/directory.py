@@ -130,9 +130,8 @@ class IndexDirectory:
         """The directory."""
         return self._path
 
-    @property
     def revision(self) -> str | None:
-        """Names what was last loaded or written here, the same in every copy; `None` where nothing was written yet."""
+        """Name what was last loaded or written here, the same in every copy; `None` where nothing was written yet."""
         return self._revision
 
     def info(self) -> IndexInfo:
