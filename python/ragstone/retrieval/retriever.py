@@ -117,7 +117,7 @@ class Retriever:
         if self._parts.tag_retrieval is not None and self._parts.tags is not None and options.use_tag_retrieval:
             yield "tags", TagRetrieval(self._parts.tag_retrieval, self._parts.tags, vectors)
         if self._parts.time_weighting is not None and options.use_time_weighting:
-            yield "time weighting", TimeWeighting(self._parts.time_weighting, self._parts.clock)
+            yield "time_weighting", TimeWeighting(self._parts.time_weighting, self._parts.clock)
         if self._parts.pages is not None and options.use_cache_result:
             yield "cache", ResultCache(self._parts.pages, self._parts.guards, asking=asking)
         if options.use_lost_in_the_middle_reordering:

@@ -83,4 +83,4 @@ def traced_search(search: Search) -> Search:
 
 
 def _name(stage: str) -> str:
-    return f"ragstone.retrieve.{stage.replace(' ', '_')}"
+    return f"ragstone.retrieve.{stage}"

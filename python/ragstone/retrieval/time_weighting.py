@@ -120,7 +120,7 @@ def _cut(found: Candidates, candidates: Sequence[Candidate], query: Query) -> Ca
     """Keep the best `query.depth`."""
     depth = query.depth
     beyond = [
-        candidate.dropped("time weighting", f"rank {place} by decayed score is beyond top_k {depth}")
+        candidate.dropped("time_weighting", f"rank {place} by decayed score is beyond top_k {depth}")
         for place, candidate in enumerate(candidates[depth:], start=depth + 1)
     ]
     return found.choosing(arranged(candidates[:depth], query.options), beyond)

@@ -136,8 +136,8 @@ async def test_a_fresher_chunk_below_the_cut_can_rise():
     page = await retriever.retrieve("q", RetrievalOptions(top_k=2))
     assert names(page) == ["new", "old0"]
     assert store.searches[0].top_k == 6
-    assert [(d.result.chunk.document_id, d.drop.stage) for d in page.dropped if d.drop.stage == "time weighting"] == [
-        (f"old{i}", "time weighting") for i in range(1, 5)
+    assert [(d.result.chunk.document_id, d.drop.stage) for d in page.dropped if d.drop.stage == "time_weighting"] == [
+        (f"old{i}", "time_weighting") for i in range(1, 5)
     ]
 
 
