@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from typing import Any, Final
 
 from ragstone.caching.keys import Undescribable, key_of
@@ -79,12 +79,7 @@ class CachingChat:
             return
         pieces: list[ChatDelta] = []
         deltas: Any = self._chat.stream(messages, temperature=temperature)
-        if hasattr(deltas, "aclose"):
-            async with aclosing(deltas):
-                async for delta in deltas:
-                    pieces.append(delta)
-                    yield delta
-        else:
+        async with aclosing(deltas) if hasattr(deltas, "aclose") else nullcontext():
             async for delta in deltas:
                 pieces.append(delta)
                 yield delta
