@@ -6,7 +6,6 @@ import json
 import math
 
 import pytest
-
 from benches.quality.corpora import Judged
 from benches.quality.measures import mean, ndcg, recall, reciprocal_rank
 from benches.quality.methods import Figure
