@@ -79,7 +79,7 @@ async def embed_sparse_checked(
     if not texts:
         return []
     try:
-        answer = cast("object", await encoder.embed_sparse(texts, input_type=input_type))
+        answer = await encoder.embed_sparse(texts, input_type=input_type)
     except (ConfigurationError, EmbeddingError):
         raise
     except Exception as error:
@@ -87,10 +87,15 @@ async def embed_sparse_checked(
             f"{encoder.identity}: encoding {len(texts)} texts failed with {type(error).__name__}; "
             "see the chained exception"
         ) from error
-    vectors = cast("list[object]", list(answer)) if isinstance(answer, (list, tuple)) else []
-    if len(vectors) != len(texts) or not all(isinstance(vector, SparseVector) for vector in vectors):
-        raise EmbeddingError(f"{encoder.identity}: the answer to {len(texts)} texts is not one SparseVector for each")
-    return cast("list[SparseVector]", vectors)
+    return _verified_sparse(answer, count=len(texts), identity=encoder.identity)
+
+
+def _verified_sparse(answer: object, *, count: int, identity: str) -> list[SparseVector]:
+    vectors = list(cast("Sequence[object]", answer)) if isinstance(answer, (list, tuple)) else []
+    found = [vector for vector in vectors if isinstance(vector, SparseVector)]
+    if len(found) != count or len(vectors) != count:
+        raise EmbeddingError(f"{identity}: the answer to {count} texts is not one SparseVector for each")
+    return found
 
 
 def verify_vectors(answer: object, *, count: int, dimensions: int | None, identity: str, first: int = 0) -> Vectors:

@@ -47,6 +47,7 @@ async def test_each_chunk_gets_the_sparse_vector_of_its_text():
     assert page[0].evidence[0].score == 2.0
 
 
+@pytest.mark.row("H6")
 async def test_ingesting_again_replaces_the_sparse_vectors():
     rag = pipeline(HashSparseEncoder())
     await rag.ingest_text(TEXT, about("leave"))

@@ -347,6 +347,22 @@ async def test_hybrid_and_keyword_search_swap_as_well():
     assert hit.text.endswith("rain.")
 
 
+@pytest.mark.row("G6")
+async def test_parents_carry_the_headings_of_their_sections():
+    rag = pipeline()
+    text = "# Garage\n\nKites are in the loft.\n\n## Tools\n\nLamps are on the left."
+    await rag.ingest_text(text, about("d", content_type="text/markdown", tags={"year": 2026}))
+    [hit] = await rag.retrieve("lamps", RetrievalOptions(top_k=1))
+    assert isinstance(hit.evidence[-1], ParentEvidence)
+    assert dict(hit.chunk.metadata) == {
+        "year": 2026,
+        "heading": "Tools",
+        "heading_level": "2",
+        "heading_breadcrumb": "Garage > Tools",
+    }
+
+
+@pytest.mark.row("H6")
 async def test_ingesting_again_and_deleting_leave_no_parent_behind():
     store = InMemoryParentChunkStore()
     rag = pipeline(parent_store=store)
@@ -405,6 +421,28 @@ async def test_parents_that_cannot_be_stored_undo_the_whole_document(journal):
         await ingestor.ingest_text(TEXT, about("d"))
     assert any("was removed" in note for note in raised.value.__notes__)
     assert (len(vectors), len(keywords), len(kept.documents)) == (0, 0, 0)
+
+
+@pytest.mark.row("L4")
+async def test_a_document_whose_parents_are_being_written_is_finished_when_its_caller_gives_up():
+    started, released = threading.Event(), threading.Event()
+
+    class Slow(InMemoryParentChunkStore):
+        def replace_document(self, document_id, parents):
+            started.set()
+            released.wait(10)
+            super().replace_document(document_id, parents)
+
+    store, vectors = Slow(), InMemoryVectorStore()
+    call = asyncio.create_task(pipeline(parent_store=store, store=vectors).ingest_text(TEXT, about("d")))
+    await asyncio.to_thread(started.wait, 10)
+    call.cancel()
+    await asyncio.sleep(0.01)
+    released.set()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert len(store.parents("d")) == 3
+    assert len(vectors.chunks("d")) == 6
 
 
 @pytest.mark.row("L3")
