@@ -50,6 +50,7 @@ $(STAMPS)/demo: pyproject.toml $(STAMPS)/venv
 
 $(STAMPS)/dev: pyproject.toml $(STAMPS)/venv
 	$(call install,'.[all]' --group test --group lint --group docs)
+	@$(PIP) install --no-deps --group parts
 	@touch $(STAMPS)/demo
 
 $(STAMPS)/core: $(RUST_SOURCES) $(STAMPS)/venv | toolchain

@@ -7,7 +7,7 @@ Documents in, the right chunks out: `RagPipeline`. The engine alone, for those w
 import logging
 
 from ragstone import errors, ports, stores
-from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
+from ragstone.encoders import OnnxEmbedder, OnnxSpladeEncoder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
 from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
 from ragstone.engine.rank import (
@@ -50,7 +50,7 @@ from ragstone.models import (
     SearchResult,
     TextChunk,
 )
-from ragstone.options import EnsembleOptions, IngestionOptions, RagOptions, RetrievalOptions
+from ragstone.options import EnsembleOptions, IngestionOptions, ParentDocumentOptions, RagOptions, RetrievalOptions
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
@@ -82,7 +82,9 @@ __all__ = [
     "MinScoreSpec",
     "MmrPick",
     "OnnxEmbedder",
+    "OnnxSpladeEncoder",
     "OpenAIEmbedder",
+    "ParentDocumentOptions",
     "RagError",
     "RagOptions",
     "RagPipeline",

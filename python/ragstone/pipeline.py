@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
 from ragstone.ingestion.ingestor import Ingestor, Source
-from ragstone.models import DocumentMetadata, EmbeddedChunk, IngestionReport, IngestionResult, StoredDocument
-from ragstone.options import IngestionOptions, RetrievalOptions
+from ragstone.ingestion.restore import restore
+from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult
+from ragstone.options import IngestionOptions, ParentDocumentOptions, RetrievalOptions
 from ragstone.persistence.directory import IndexDirectory
 from ragstone.ports import (
     ChunkingStrategy,
     DocumentParser,
     Embedder,
     KeywordIndex,
+    ParentChunkStore,
     ProgressCallback,
+    SparseEmbedder,
+    SparseSearchable,
     TokenCounter,
     VectorStore,
 )
@@ -30,11 +33,9 @@ from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
 from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
-from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.stores import InMemoryBm25Index, InMemoryParentChunkStore, InMemoryVectorStore
 
 __all__ = ["RagPipeline"]
-
-_LOAD_BATCH: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class RagPipeline:
         keyword_index: The keyword arm; an `InMemoryBm25Index` when left out.
         chunker: Cuts documents; a `RecursiveChunker` of 512 characters with an overlap of 50 when left out.
         parsers: Read documents, the first that can reads one; those of Ragstone when left out.
+        sparse_encoder: Gives chunks learned sparse vectors, such as an `OnnxSpladeEncoder`: hybrid search has a third
+            arm then. The store must be `SparseSearchable`, which an `InMemoryVectorStore` is.
+        parents: Cuts each document into larger parents as well, which come back in place of the chunks that were found.
+        parent_store: Keeps the parents; an `InMemoryParentChunkStore` when left out.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
         path: The directory of an embedded index. It is made when it is not there.
 
@@ -85,6 +90,9 @@ class RagPipeline:
         keyword_index: KeywordIndex | None = None,
         chunker: ChunkingStrategy | None = None,
         parsers: Sequence[DocumentParser] | None = None,
+        sparse_encoder: SparseEmbedder | None = None,
+        parents: ParentDocumentOptions | None = None,
+        parent_store: ParentChunkStore | None = None,
         token_counter: TokenCounter | None = None,
         path: str | PathLike[str] | None = None,
     ) -> None:
@@ -92,12 +100,21 @@ class RagPipeline:
             raise ConfigurationError(
                 f"store={type(store).__name__} needs an embedder to make its vectors: give embedder=…"
             )
-        if path is not None and (store is not None or keyword_index is not None):
+        if path is not None and (store is not None or keyword_index is not None or parent_store is not None):
             raise ConfigurationError(
-                "path= keeps an embedded index: leave out store= and keyword_index=, or leave out path="
+                "path= keeps an embedded index: leave out store=, keyword_index= and parent_store=, or leave out path="
             )
+        if parent_store is not None and parents is None:
+            raise ConfigurationError("parent_store= keeps the parents that parents=ParentDocumentOptions(…) asks for")
         self._embedder = embedder
         self._store = InMemoryVectorStore() if store is None and embedder is not None else store
+        if sparse_encoder is not None:
+            _require_sparse_search(self._store)
+        self._sparse_encoder = sparse_encoder
+        self._parents = parents
+        self._parent_store = (
+            InMemoryParentChunkStore() if parent_store is None and parents is not None else parent_store
+        )
         self._keyword_index: KeywordIndex = InMemoryBm25Index() if keyword_index is None else keyword_index
         self._chunker = chunker
         self._parsers = parsers
@@ -212,7 +229,13 @@ class RagPipeline:
         if self._path is not None:
             journal = await offload(self._open_directory, self._path)
             try:
-                await self._load(journal)
+                await restore(
+                    journal.load(),
+                    store=self._store,
+                    keyword_index=self._keyword_index,
+                    sparse_encoder=self._sparse_encoder,
+                    parents=self._parent_store,
+                )
             except BaseException:
                 await offload(journal.close)
                 raise
@@ -223,12 +246,17 @@ class RagPipeline:
             parsers=self._parsers,
             chunker=self._chunker,
             journal=journal,
+            sparse_encoder=self._sparse_encoder,
+            parents=self._parents,
+            parent_store=self._parent_store,
         )
         retriever = Retriever(
             RetrievalParts(
                 store=self._store,
                 keyword_index=self._keyword_index,
                 embedder=self._embedder,
+                sparse_encoder=self._sparse_encoder,
+                parents=self._parent_store,
                 token_counter=self._token_counter,
             )
         )
@@ -242,21 +270,14 @@ class RagPipeline:
             dimensions=None if embedder is None else embedder.dimensions,
         )
 
-    async def _load(self, journal: IndexDirectory) -> None:
-        documents = journal.load()
-        while batch := await offload(_take, documents):
-            chunks = [chunk for document in batch for chunk in document.chunks]
-            await offload(self._keyword_index.add, chunks)
-            if self._store is not None:
-                await self._store.store([embedded for document in batch for embedded in _embedded(document)])
 
-
-def _take(documents: Iterator[StoredDocument]) -> list[StoredDocument]:
-    return list(islice(documents, _LOAD_BATCH))
-
-
-def _embedded(document: StoredDocument) -> Iterator[EmbeddedChunk]:
-    if document.vectors is not None:
-        yield from (
-            EmbeddedChunk(chunk, vector) for chunk, vector in zip(document.chunks, document.vectors, strict=True)
+def _require_sparse_search(store: VectorStore | None) -> None:
+    if store is None:
+        raise ConfigurationError(
+            "sparse_encoder= makes the third arm of hybrid search, which needs an embedder: give embedder=…"
+        )
+    if not isinstance(store, SparseSearchable):
+        raise ConfigurationError(
+            f"sparse_encoder= needs a store that searches sparse vectors, and {type(store).__name__} does not: "
+            "take another store, or leave out sparse_encoder="
         )

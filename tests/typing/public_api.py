@@ -9,7 +9,17 @@ import numpy.typing as npt
 
 import ragstone as rs
 from ragstone.models import ArmEvidence, ParsedDocument
-from ragstone.ports import ChunkingStrategy, DocumentParser, Embedder, InputType, TokenCounter, VectorStore
+from ragstone.ports import (
+    ChunkingStrategy,
+    DocumentParser,
+    Embedder,
+    InputType,
+    ParentChunkStore,
+    SparseEmbedder,
+    SparseSearchable,
+    TokenCounter,
+    VectorStore,
+)
 
 
 class LetterEmbedder:
@@ -20,6 +30,15 @@ class LetterEmbedder:
 
     async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> npt.NDArray[np.float32]:
         return np.zeros((len(texts), 26), dtype=np.float32)
+
+
+class LetterEncoder:
+    """Nor does a sparse encoder."""
+
+    identity = "letters"
+
+    async def embed_sparse(self, texts: Sequence[str], *, input_type: InputType = "document") -> list[rs.SparseVector]:
+        return [rs.SparseVector.from_dict({ord(letter): 1.0 for letter in text}) for text in texts]
 
 
 class WordCounter:
@@ -39,6 +58,7 @@ class WholeDocument:
 
 
 embedder: Embedder = LetterEmbedder()
+encoders: list[SparseEmbedder] = [LetterEncoder(), rs.OnnxSpladeEncoder("model.onnx", "vocab.txt", top_terms=64)]
 counter: TokenCounter = WordCounter()
 chunker: ChunkingStrategy = WholeDocument()
 chunkers: list[ChunkingStrategy] = [
@@ -48,6 +68,8 @@ chunkers: list[ChunkingStrategy] = [
     rs.TokenChunker(),
 ]
 store: VectorStore = rs.stores.InMemoryVectorStore()
+searchable: SparseSearchable = rs.stores.InMemoryVectorStore()
+parent_store: ParentChunkStore = rs.stores.InMemoryParentChunkStore()
 parsers: list[DocumentParser] = []
 
 
@@ -58,6 +80,12 @@ def recent(result: rs.SearchResult) -> bool:
 
 async def pipeline() -> None:
     rag = rs.RagPipeline(embedder=embedder, store=store, chunker=chunker, parsers=parsers, token_counter=counter)
+    rs.RagPipeline(
+        embedder=embedder,
+        sparse_encoder=encoders[0],
+        parents=rs.ParentDocumentOptions(parent_chunk_size=1024),
+        parent_store=parent_store,
+    )
     metadata = rs.DocumentMetadata(document_id="a", tags={"year": 2026, "draft": False, "department": "hr"})
     assert_type(await rag.ingest("a.md", metadata), rs.IngestionResult)
     assert_type(

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragstone.ports import ChatClient, Embedder, KeywordIndex, TokenCounter, VectorStore
+from ragstone.ports import (
+    ChatClient,
+    Embedder,
+    KeywordIndex,
+    ParentChunkStore,
+    SparseEmbedder,
+    TokenCounter,
+    VectorStore,
+)
 
 __all__ = ["RetrievalParts"]
 
@@ -17,6 +25,8 @@ class RetrievalParts:
         store: Where dense search happens; `None` together with no embedder makes retrieval keyword-only.
         keyword_index: The BM25 arm.
         embedder: Embeds queries, and chunks whose vectors nobody else can give.
+        sparse_encoder: Encodes queries for the sparse arm, which runs where the store searches sparse vectors.
+        parents: The larger chunks that come back in place of what was found.
         token_counter: Counts for the token budget; `None` counts cl100k_base.
         chat: The chat model of the techniques that ask one.
     """
@@ -24,5 +34,7 @@ class RetrievalParts:
     store: VectorStore | None = None
     keyword_index: KeywordIndex | None = None
     embedder: Embedder | None = None
+    sparse_encoder: SparseEmbedder | None = None
+    parents: ParentChunkStore | None = None
     token_counter: TokenCounter | None = None
     chat: ChatClient | None = None
