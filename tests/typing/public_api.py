@@ -15,6 +15,9 @@ from ragstone.ports import (
     DocumentParser,
     Embedder,
     InputType,
+    ParentChunkStore,
+    SparseEmbedder,
+    SparseSearchable,
     TokenCounter,
     VectorStore,
 )
@@ -28,6 +31,15 @@ class LetterEmbedder:
 
     async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> npt.NDArray[np.float32]:
         return np.zeros((len(texts), 26), dtype=np.float32)
+
+
+class LetterEncoder:
+    """Nor does a sparse encoder."""
+
+    identity = "letters"
+
+    async def embed_sparse(self, texts: Sequence[str], *, input_type: InputType = "document") -> list[rs.SparseVector]:
+        return [rs.SparseVector.from_dict({ord(letter): 1.0 for letter in text}) for text in texts]
 
 
 class WordCounter:
@@ -47,6 +59,7 @@ class WholeDocument:
 
 
 embedder: Embedder = LetterEmbedder()
+encoders: list[SparseEmbedder] = [LetterEncoder(), rs.OnnxSpladeEncoder("model.onnx", "vocab.txt", top_terms=64)]
 counter: TokenCounter = WordCounter()
 chunker: ChunkingStrategy = WholeDocument()
 chunkers: list[ChunkingStrategy] = [
@@ -56,6 +69,8 @@ chunkers: list[ChunkingStrategy] = [
     rs.TokenChunker(),
 ]
 store: VectorStore = rs.stores.InMemoryVectorStore()
+searchable: SparseSearchable = rs.stores.InMemoryVectorStore()
+parent_store: ParentChunkStore = rs.stores.InMemoryParentChunkStore()
 parsers: list[DocumentParser] = []
 
 
@@ -66,6 +81,12 @@ def recent(result: rs.SearchResult) -> bool:
 
 async def pipeline() -> None:
     rag = rs.RagPipeline(embedder=embedder, store=store, chunker=chunker, parsers=parsers, token_counter=counter)
+    rs.RagPipeline(
+        embedder=embedder,
+        sparse_encoder=encoders[0],
+        parents=rs.ParentDocumentOptions(parent_chunk_size=1024),
+        parent_store=parent_store,
+    )
     metadata = rs.DocumentMetadata(document_id="a", tags={"year": 2026, "draft": False, "department": "hr"})
     assert_type(await rag.ingest("a.md", metadata), rs.IngestionResult)
     assert_type(

@@ -1,4 +1,4 @@
-"""Committing a document: all of its traces appear, in the journal, the store and the keyword index, or none does."""
+"""Committing a document: all of its traces appear, in the journal, the stores and the keyword index, or none does."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from ragstone.caching.generation import IndexGeneration
 from ragstone.concurrency import offload
-from ragstone.models import EmbeddedChunk, StoredDocument
-from ragstone.ports import DocumentJournal, DocumentReplaceable, KeywordIndex, VectorStore
+from ragstone.models import StoredDocument
+from ragstone.ports import DocumentJournal, DocumentReplaceable, KeywordIndex, ParentChunkStore, VectorStore
 from ragstone.tags import TagIndex
 
 __all__ = ["Committer"]
@@ -25,14 +25,16 @@ class Committer:
     """Writes documents to, and removes them from, every place that holds a trace of them.
 
     A commit or a removal that has begun runs to its end also when the caller is cancelled; the cancellation goes on
-    afterwards. The order is journal, store, keyword index. Where a later one fails, the document is removed from all of
-    them, its earlier version too, so that they agree; a failure before anything was changed leaves the earlier version.
+    afterwards. The order is journal, store, keyword index, parents. Where a later one fails, the document is removed
+    from all of them, its earlier version too, so that they agree; a failure before anything was changed leaves the
+    earlier version.
 
     Args:
         store: Takes the vectors; `None` without an embedder.
         keyword_index: Takes the texts.
         journal: Keeps documents beyond the process; without one, fingerprints are remembered as long as this object
             lives.
+        parents: Takes the parents; `None` without any.
         tags: Learns which tags the documents have.
         generation: Learns when the indexes change.
     """
@@ -43,6 +45,7 @@ class Committer:
         store: VectorStore | None,
         keyword_index: KeywordIndex,
         journal: DocumentJournal | None,
+        parents: ParentChunkStore | None = None,
         tags: TagIndex | None = None,
         generation: IndexGeneration | None = None,
     ) -> None:
@@ -50,6 +53,7 @@ class Committer:
         self._generation = IndexGeneration() if generation is None else generation
         self._store = store
         self._keyword_index = keyword_index
+        self._parents = parents
         self._journal = journal
         self._fingerprints: dict[str, str] = {}
 
@@ -95,6 +99,9 @@ class Committer:
                 await _replace(self._store, document)
                 changed = True
             await offload(self._keyword_index.replace_document, document_id, document.chunks)
+            if self._parents is not None:
+                changed = True
+                await offload(self._parents.replace_document, document_id, document.parents)
         except BaseException as error:
             if changed:
                 await self._undo(document_id, error)
@@ -132,12 +139,13 @@ class Committer:
             self._tags.remove(document_id)
         if self._store is not None:
             await _collect(self._store.delete_by_document_id(document_id), failures)
+        if self._parents is not None:
+            await _collect(offload(self._parents.remove, document_id), failures)
         return await _collect(offload(self._keyword_index.remove, document_id), failures) or 0
 
 
 async def _replace(store: VectorStore, document: StoredDocument) -> None:
-    vectors = () if document.vectors is None else document.vectors
-    chunks = [EmbeddedChunk(chunk, vector) for chunk, vector in zip(document.chunks, vectors, strict=True)]
+    chunks = document.embedded_chunks()
     if isinstance(store, DocumentReplaceable):
         await store.replace_document(document.document_id, chunks)
     else:

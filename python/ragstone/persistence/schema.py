@@ -11,9 +11,18 @@ from uuid import uuid4
 from ragstone.errors import IndexMismatchError
 from ragstone.persistence.faults import corrupted
 
-__all__ = ["BUSY_SECONDS", "FORMAT_VERSION", "Stamps", "connect", "create_file", "read_stamps", "write_stamps"]
+__all__ = [
+    "BUSY_SECONDS",
+    "FORMAT_VERSION",
+    "Stamps",
+    "connect",
+    "create_file",
+    "read_stamps",
+    "upgrade",
+    "write_stamps",
+]
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """Raised by a change that an older Ragstone cannot read."""
 
 BUSY_SECONDS: Final = 5.0
@@ -29,7 +38,8 @@ CREATE TABLE documents (
     document_id TEXT NOT NULL UNIQUE,
     fingerprint TEXT NOT NULL,
     source      TEXT,
-    checksum    INTEGER NOT NULL
+    checksum    INTEGER NOT NULL,
+    sparse_encoder TEXT
 );
 CREATE TABLE chunks (
     document     INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE,
@@ -40,8 +50,26 @@ CREATE TABLE chunks (
     metadata     TEXT NOT NULL,
     vector       BLOB,
     checksum     INTEGER NOT NULL,
+    sparse       BLOB,
     PRIMARY KEY (document, chunk_index)
 );
+"""
+_PARENTS_TABLE: Final = """
+CREATE TABLE parents (
+    document     INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE,
+    parent_index INTEGER NOT NULL,
+    start_offset INTEGER NOT NULL,
+    end_offset   INTEGER NOT NULL,
+    text         TEXT NOT NULL,
+    metadata     TEXT NOT NULL,
+    checksum     INTEGER NOT NULL,
+    PRIMARY KEY (document, parent_index)
+);
+"""
+_FROM_FORMAT_1: Final = f"""
+ALTER TABLE documents ADD COLUMN sparse_encoder TEXT;
+ALTER TABLE chunks ADD COLUMN sparse BLOB;
+{_PARENTS_TABLE}
 """
 
 
@@ -96,12 +124,29 @@ def create_file(file: Path, stamps: Stamps) -> None:
     connection = sqlite3.connect(draft, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript(f"BEGIN; {_TABLES}")
+        connection.executescript(f"BEGIN; {_TABLES} {_PARENTS_TABLE}")
         write_stamps(connection, stamps)
         connection.execute("COMMIT")
     finally:
         connection.close()
     draft.replace(file)
+
+
+def upgrade(connection: sqlite3.Connection, stamps: Stamps) -> Stamps:
+    """Bring the tables of an older format to this one, in one transaction; return the stamps from now on.
+
+    What is stored stays as it is. The generation rises, so that an older Ragstone that has the index open writes no
+    more.
+    """
+    upgraded = replace(stamps, format_version=FORMAT_VERSION, generation=stamps.generation + 1)
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE; {_FROM_FORMAT_1}")
+        write_stamps(connection, upgraded)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return upgraded
 
 
 def write_stamps(connection: sqlite3.Connection, stamps: Stamps) -> None:

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 
 from ragstone.clock import SystemClock
 from ragstone.options import TagRetrievalOptions, TimeWeightedOptions
-from ragstone.ports import ChatClient, Clock, Embedder, KeywordIndex, RetrievalGuard, TokenCounter, VectorStore
+from ragstone.ports import (
+    ChatClient,
+    Clock,
+    Embedder,
+    KeywordIndex,
+    ParentChunkStore,
+    RetrievalGuard,
+    SparseEmbedder,
+    TokenCounter,
+    VectorStore,
+)
 from ragstone.retrieval.stages.result_cache import PageMemory
 from ragstone.tags import TagIndex
 
@@ -22,6 +32,8 @@ class RetrievalParts:
         store: Where dense search happens; `None` together with no embedder makes retrieval keyword-only.
         keyword_index: The BM25 arm.
         embedder: Embeds queries, and chunks whose vectors nobody else can give.
+        sparse_encoder: Encodes queries for the sparse arm, which runs where the store searches sparse vectors.
+        parents: The larger chunks that come back in place of what was found.
         token_counter: Counts for the token budget; `None` counts cl100k_base.
         chat: The chat model of the techniques that ask one.
         guards: See the candidates first and may drop any, one after the other.
@@ -36,6 +48,8 @@ class RetrievalParts:
     store: VectorStore | None = None
     keyword_index: KeywordIndex | None = None
     embedder: Embedder | None = None
+    sparse_encoder: SparseEmbedder | None = None
+    parents: ParentChunkStore | None = None
     token_counter: TokenCounter | None = None
     chat: ChatClient | None = None
     guards: Sequence[RetrievalGuard] = ()

@@ -17,6 +17,7 @@ from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.stages.budget import TokenBudget
 from ragstone.retrieval.stages.cut import cut
 from ragstone.retrieval.stages.mmr import MaximalMarginalRelevance
+from ragstone.retrieval.stages.parents import ParentSwap
 from ragstone.retrieval.stages.redundancy import RedundancyFilter
 from ragstone.retrieval.stages.reorder import reorder
 from ragstone.retrieval.stages.result_cache import ResultCache
@@ -79,7 +80,7 @@ class Retriever:
 
     def __init__(self, parts: RetrievalParts) -> None:
         self._parts = parts
-        self._dispatcher = Dispatcher(parts.store, parts.keyword_index, parts.embedder)
+        self._dispatcher = Dispatcher(parts.store, parts.keyword_index, parts.embedder, parts.sparse_encoder)
         self._looked_inside = False
 
     async def retrieve(self, text: str, options: RetrievalOptions, *, asking: bool = False) -> SearchPage:
@@ -98,7 +99,7 @@ class Retriever:
         if not text.strip():
             raise InvalidInputError("the query is empty: give it at least one word")
         with span("ragstone.retrieve") as current:
-            vectors = CallVectors(self._embedder(options), self._parts.store)
+            vectors = CallVectors(self._embedder(options), self._parts.store, self._parts.sparse_encoder)
             arms = self._dispatcher.arms(options, vectors)
             if options.use_hybrid_search:
                 current.set_attribute("retrieval.hybrid.path", arms.path)
@@ -129,6 +130,8 @@ class Retriever:
             yield "mmr", MaximalMarginalRelevance(options.mmr_lambda, options.mmr_pool, vectors)
         if options.use_redundancy_filter:
             yield "redundancy", RedundancyFilter(options.redundancy_threshold, vectors)
+        if self._parts.parents is not None and options.use_parent_document:
+            yield "parents", ParentSwap(self._parts.parents)
         if options.filter is not None:
             yield "filter", SpecificationFilter(options.filter)
 

@@ -165,7 +165,7 @@ def test_info(path: Path) -> None:
         info = index.info()
     assert info == IndexInfo(
         path=path,
-        format_version=1,
+        format_version=2,
         analyzer=info.analyzer,
         embedder=MODEL,
         dimensions=3,
@@ -294,7 +294,7 @@ def test_no_model_is_another_model(tmp_path: Path) -> None:
 
 def test_newer_format_is_refused(path: Path) -> None:
     with keywords(path) as index:
-        index._connection.execute("UPDATE rag_metadata SET value = '2' WHERE key = 'format_version'")
+        index._connection.execute("UPDATE rag_metadata SET value = '3' WHERE key = 'format_version'")
     with pytest.raises(IndexMismatchError, match="newer Ragstone"):
         keywords(path)
 
