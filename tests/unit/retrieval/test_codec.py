@@ -41,6 +41,7 @@ FOUND = Candidates(
             EVIDENCE,
             np.array([0.25, -1.0], dtype=np.float32),
             compressed_text="te",
+            best_child=TextChunk("ex", "d:1", 3, 11, 13),
         ),
     ),
     dropped=(Candidate(TextChunk("", "e", 0), 0.5, ScoreScale.RRF, drop=Drop("cut", "rank 2")),),
