@@ -16,6 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The same profile everywhere but in the wheel, so that Cargo builds each dependency once.
 PROFILE := fast
 RUST_SOURCES := $(shell find rust -type f \( -name '*.rs' -o -name '*.toml' -o -path '*/assets/*' \)) Cargo.toml
+
 PYTHON_FILES := python tests examples benches tools
 
 .PHONY: help venv demo test lint format rows bench bench-rust docs wheel clean toolchain

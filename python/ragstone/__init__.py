@@ -7,6 +7,7 @@ Documents in, the right chunks out: `RagPipeline`. The engine alone, for those w
 import logging
 
 from ragstone import errors, ports, stores
+from ragstone.caching import CachingChat, CachingEmbedder, RedisCache
 from ragstone.encoders import OnnxEmbedder, OnnxSpladeEncoder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
 from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
@@ -35,6 +36,7 @@ from ragstone.engine.tokens import (
 )
 from ragstone.engine.version import __version__
 from ragstone.errors import RagError
+from ragstone.factory import RagPipelineFactory
 from ragstone.ingestion.chunking import MarkdownChunker, RecursiveChunker, SentenceChunker, TokenChunker
 from ragstone.metadata import matches
 from ragstone.models import (
@@ -50,7 +52,16 @@ from ragstone.models import (
     SearchResult,
     TextChunk,
 )
-from ragstone.options import EnsembleOptions, IngestionOptions, ParentDocumentOptions, RagOptions, RetrievalOptions
+from ragstone.options import (
+    CachingOptions,
+    EnsembleOptions,
+    IngestionOptions,
+    ParentDocumentOptions,
+    RagOptions,
+    RetrievalOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
+)
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
@@ -63,6 +74,9 @@ __all__ = [
     "Bm25Index",
     "Bm25Term",
     "Budget",
+    "CachingChat",
+    "CachingEmbedder",
+    "CachingOptions",
     "ChunkKey",
     "DocumentIdSpec",
     "DocumentMetadata",
@@ -88,7 +102,9 @@ __all__ = [
     "RagError",
     "RagOptions",
     "RagPipeline",
+    "RagPipelineFactory",
     "RecursiveChunker",
+    "RedisCache",
     "RetrievalOptions",
     "ScoreScale",
     "SearchOptions",
@@ -98,8 +114,10 @@ __all__ = [
     "SparseHit",
     "SparseIndex",
     "SparseVector",
+    "TagRetrievalOptions",
     "TextChunk",
     "TiktokenCounter",
+    "TimeWeightedOptions",
     "TokenChunker",
     "TokenizerJsonCounter",
     "Twin",

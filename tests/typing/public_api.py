@@ -10,6 +10,7 @@ import numpy.typing as npt
 import ragstone as rs
 from ragstone.models import ArmEvidence, ParsedDocument
 from ragstone.ports import (
+    CacheBackend,
     ChunkingStrategy,
     DocumentParser,
     Embedder,
@@ -113,6 +114,24 @@ async def pipeline() -> None:
         assert_type(blocking.retrieve("query"), rs.SearchPage)
 
 
+async def techniques() -> None:
+    cache: CacheBackend = rs.RedisCache("redis://127.0.0.1:6379/0", prefix="mine:")
+    remembering: Embedder = rs.CachingEmbedder(embedder, ttl=60, backend=cache)
+    rag = rs.RagPipeline(
+        embedder=remembering,
+        tag_retrieval=rs.TagRetrievalOptions(top_k=2),
+        time_weighting=rs.TimeWeightedOptions(decay_rate=0.001),
+        caching=rs.CachingOptions(result_ttl=None),
+        cache_backend=cache,
+    )
+    async with rs.RagPipelineFactory(shared={"embedder": LetterEmbedder}) as pipelines:
+        pipelines.add("a", lambda shared: rs.RagPipeline(embedder=shared.embedder))
+        pipelines.add("b", lambda _: rag)
+        assert_type(pipelines.get("a"), rs.RagPipeline)
+        assert_type("a" in pipelines, bool)
+        assert_type(pipelines.names, tuple[str, ...])
+
+
 def engine() -> None:
     index = rs.Bm25Index(k1=1.2, b=0.5)
     index.add("a", 0, "text", {"year": 2026})
@@ -133,4 +152,5 @@ def engine() -> None:
 
 
 asyncio.run(pipeline())
+asyncio.run(techniques())
 engine()

@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from ragstone.caching.generation import IndexGeneration
 from ragstone.concurrency import offload
 from ragstone.models import StoredDocument
 from ragstone.ports import DocumentJournal, DocumentReplaceable, KeywordIndex, ParentChunkStore, VectorStore
+from ragstone.tags import TagIndex
 
 __all__ = ["Committer"]
 
@@ -33,6 +35,8 @@ class Committer:
         journal: Keeps documents beyond the process; without one, fingerprints are remembered as long as this object
             lives.
         parents: Takes the parents; `None` without any.
+        tags: Learns which tags the documents have.
+        generation: Learns when the indexes change.
     """
 
     def __init__(
@@ -42,10 +46,14 @@ class Committer:
         keyword_index: KeywordIndex,
         journal: DocumentJournal | None,
         parents: ParentChunkStore | None = None,
+        tags: TagIndex | None = None,
+        generation: IndexGeneration | None = None,
     ) -> None:
         self._store = store
         self._keyword_index = keyword_index
         self._parents = parents
+        self._tags = tags
+        self._generation = IndexGeneration() if generation is None else generation
         self._journal = journal
         self._fingerprints: dict[str, str] = {}
 
@@ -63,7 +71,7 @@ class Committer:
             StoreError: The store failed.
             InvalidInputError: The store or an index refuses a vector or value.
         """
-        await _to_its_end(self._commit(document))
+        await _to_its_end(self._changing(self._commit(document)))
 
     async def delete(self, document_id: str) -> bool:
         """Remove every trace of a document; return whether there was one.
@@ -72,7 +80,11 @@ class Committer:
             PersistenceError: The journal could not be written; nothing was removed.
             StoreError: The store failed; the document is gone from the other places. Deleting again is safe.
         """
-        return await _to_its_end(self._delete(document_id))
+        return await _to_its_end(self._changing(self._delete(document_id)))
+
+    async def _changing(self, work: Awaitable[T]) -> T:
+        with self._generation.changing():
+            return await work
 
     async def _commit(self, document: StoredDocument) -> None:
         document_id = document.document_id
@@ -94,6 +106,8 @@ class Committer:
             if changed:
                 await self._undo(document_id, error)
             raise
+        if self._tags is not None:
+            self._tags.replace_document(document_id, document.chunks)
         if self._journal is None:
             self._fingerprints[document_id] = document.fingerprint
 
@@ -120,7 +134,9 @@ class Committer:
         return known or removed > 0
 
     async def _erase(self, document_id: str, failures: list[Exception]) -> int:
-        """Remove a document from the stores and the keyword index; return how many chunks the index held."""
+        """Remove a document from every place but the journal; return how many chunks the keyword index held."""
+        if self._tags is not None:
+            self._tags.remove(document_id)
         if self._store is not None:
             await _collect(self._store.delete_by_document_id(document_id), failures)
         if self._parents is not None:

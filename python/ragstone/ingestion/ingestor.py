@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from ragstone.caching.generation import IndexGeneration
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError, DocumentExistsError, InvalidInputError
 from ragstone.ingestion import steps
@@ -20,6 +22,7 @@ from ragstone.ingestion.parsers.registry import ParserRegistry, default_parsers
 from ragstone.ingestion.sources import Source, load
 from ragstone.ingestion.steps import SourceDocument
 from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult, IngestionStatus
+from ragstone.observability.tracing import span
 from ragstone.options import IngestionOptions, ParentDocumentOptions
 from ragstone.ports import (
     ChunkingStrategy,
@@ -33,8 +36,11 @@ from ragstone.ports import (
     SparseSearchable,
     VectorStore,
 )
+from ragstone.tags import TagIndex
 
 __all__ = ["Ingestor", "ManySources", "Source"]
+
+_log = logging.getLogger(__name__)
 
 
 class Ingestor:
@@ -56,6 +62,9 @@ class Ingestor:
         sparse_encoder: Makes learned sparse vectors, which the store takes with the others.
         parents: Cuts each document a second time, into parents.
         parent_store: Takes them.
+        tags: Learns the documents' tags and has their values embedded; a document whose tags cannot be embedded is
+            taken in all the same.
+        generation: Learns when the indexes change.
 
     Raises:
         ConfigurationError: An embedder or an encoder without a store for its vectors, parents without a store, or no
@@ -74,6 +83,8 @@ class Ingestor:
         sparse_encoder: SparseEmbedder | None = None,
         parents: ParentDocumentOptions | None = None,
         parent_store: ParentChunkStore | None = None,
+        tags: TagIndex | None = None,
+        generation: IndexGeneration | None = None,
     ) -> None:
         if embedder is not None and store is None:
             raise ConfigurationError(
@@ -94,7 +105,15 @@ class Ingestor:
             if parents is None
             else RecursiveChunker(max_size=parents.parent_chunk_size, overlap=parents.parent_overlap)
         )
-        self._committer = Committer(store=store, keyword_index=keyword_index, journal=journal, parents=parent_store)
+        self._committer = Committer(
+            store=store,
+            keyword_index=keyword_index,
+            journal=journal,
+            parents=parent_store,
+            tags=tags,
+            generation=generation,
+        )
+        self._tags = tags
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def ingest(
@@ -173,26 +192,39 @@ class Ingestor:
     async def _ingest(
         self, load_source: Callable[[], SourceDocument], metadata: DocumentMetadata, options: IngestionOptions
     ) -> IngestionResult:
-        document_id = metadata.document_id
-        with steps.naming(document_id):
-            async with self._lock(document_id):
-                source, mark = await offload(self._identify, load_source)
-                if await self._is_current(document_id, mark, options):
-                    return IngestionResult(
-                        document_id=document_id, chunks_stored=0, status=IngestionStatus.UNCHANGED, source=source.path
-                    )
-                family = await offload(self._prepare, source)
-                encoded = await steps.encode(await steps.embed(family, self._embedder), self._sparse_encoder)
-                if encoded.sparse_encoder is None and self._sparse_encoder is not None:
-                    # Marked as what it is, so that it is not taken for unchanged once the encoder works again.
-                    mark = await offload(self._mark, source, None)
-                await self._committer.commit(steps.seal(encoded, source, mark))
+        with span("ragstone.ingest") as current, steps.naming(metadata.document_id):
+            current.set_attribute("ragstone.document_id", metadata.document_id)
+            async with self._lock(metadata.document_id):
+                result = await self._taken_in(load_source, metadata.document_id, options)
+            await self._embed_tags()
+            current.set_attribute("ragstone.ingest.status", result.status.value)
+            current.set_attribute("ragstone.ingest.chunks", result.chunks_stored)
+        return result
+
+    async def _taken_in(
+        self, load_source: Callable[[], SourceDocument], document_id: str, options: IngestionOptions
+    ) -> IngestionResult:
+        source, mark = await offload(self._identify, load_source)
+        if await self._is_current(document_id, mark, options):
+            return IngestionResult(
+                document_id=document_id, chunks_stored=0, status=IngestionStatus.UNCHANGED, source=source.path
+            )
+        family = await offload(self._prepare, source)
+        encoded = await steps.encode(await steps.embed(family, self._embedder), self._sparse_encoder)
+        if encoded.sparse_encoder is None and self._sparse_encoder is not None:
+            # Marked as what it is, so that it is not taken for unchanged once the encoder works again.
+            mark = await offload(self._mark, source, None)
+        await self._committer.commit(steps.seal(encoded, source, mark))
         return IngestionResult(
-            document_id=document_id,
-            chunks_stored=len(family.chunks),
-            source=source.path,
-            warnings=encoded.warnings,
+            document_id=document_id, chunks_stored=len(family.chunks), source=source.path, warnings=encoded.warnings
         )
+
+    async def _embed_tags(self) -> None:
+        if self._tags is not None:
+            try:
+                await self._tags.embed()
+            except Exception as error:  # noqa: BLE001  the documents are found without; the next ingestion tries again
+                _log.warning("tag_embedding_failed: %s", type(error).__name__)
 
     def _load(self, source: Source, metadata: DocumentMetadata) -> SourceDocument:
         loaded = load(source)

@@ -11,6 +11,7 @@ from typing import Final
 from ragstone.concurrency import offload
 from ragstone.models import StoredDocument
 from ragstone.ports import KeywordIndex, ParentChunkStore, SparseEmbedder, VectorStore
+from ragstone.tags import TagIndex
 
 __all__ = ["restore"]
 
@@ -25,6 +26,7 @@ async def restore(
     keyword_index: KeywordIndex,
     sparse_encoder: SparseEmbedder | None = None,
     parents: ParentChunkStore | None = None,
+    tags: TagIndex | None = None,
 ) -> None:
     """Put committed documents back into every place that a commit writes to beside the journal.
 
@@ -39,6 +41,9 @@ async def restore(
             usable = [_with_vectors_of(document, identity) for document in batch]
             without += sum(document.sparse is None for document in usable)
             await store.store([chunk for document in usable for chunk in document.embedded_chunks()])
+        if tags is not None:
+            for document in batch:
+                tags.replace_document(document.document_id, document.chunks)
         if parents is not None:
             await offload(_put_parents, parents, batch)
     if without and identity is not None:

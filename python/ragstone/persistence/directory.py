@@ -86,6 +86,7 @@ class IndexDirectory:
         self._file = path / DATABASE
         self._connection: sqlite3.Connection | None = connection
         self._stamps = stamps
+        self._revision = stamps.revision
         self._lock = WriterLock(path / LOCK)
         self._guard = threading.RLock()
 
@@ -142,6 +143,10 @@ class IndexDirectory:
         """The directory."""
         return self._path
 
+    def revision(self) -> str | None:
+        """Name what was last loaded or written here, the same in every copy; `None` where nothing was written yet."""
+        return self._revision
+
     def info(self) -> IndexInfo:
         """Return what is in the index."""
         return describe(self._path)
@@ -171,7 +176,8 @@ class IndexDirectory:
         with closing(reader):
             try:
                 reader.execute("BEGIN")
-                dimensions = read_stamps(reader, self._file).dimensions
+                stamps = read_stamps(reader, self._file)
+                self._revision, dimensions = stamps.revision, stamps.dimensions
                 for number, group in groupby(reader.execute(_SELECT_ALL), key=itemgetter(0)):
                     parents = reader.execute(_SELECT_PARENTS, (number,)).fetchall()
                     document = self._decode(list(group), parents, dimensions)
@@ -268,3 +274,4 @@ class IndexDirectory:
         write_stamps(connection, stamps)
         connection.execute("COMMIT")
         self._stamps = stamps
+        self._revision = stamps.revision

@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from ragstone.errors import IndexMismatchError
 from ragstone.persistence.faults import corrupted
@@ -82,6 +83,8 @@ class Stamps:
         embedder: Identity of the embedding model, `None` for an index without vectors.
         dimensions: Length of the vectors, `None` while none was stored.
         generation: Counts the transactions.
+        revision: A random name of what the index holds, another after each transaction; `None` in an index that no
+            version of Ragstone which gives one has written to.
         format_version: How the tables are to be read.
     """
 
@@ -89,11 +92,14 @@ class Stamps:
     embedder: str | None
     dimensions: int | None
     generation: int = 0
+    revision: str | None = None
     format_version: int = FORMAT_VERSION
 
     def next(self, *, analyzer: str, dimensions: int | None) -> Stamps:
         """Return the stamps of the transaction that follows."""
-        return replace(self, analyzer=analyzer, dimensions=dimensions, generation=self.generation + 1)
+        return replace(
+            self, analyzer=analyzer, dimensions=dimensions, generation=self.generation + 1, revision=uuid4().hex
+        )
 
 
 def connect(file: Path) -> sqlite3.Connection:
@@ -151,6 +157,7 @@ def write_stamps(connection: sqlite3.Connection, stamps: Stamps) -> None:
         "embedder_identity": stamps.embedder,
         "embedder_dimensions": stamps.dimensions,
         "generation": stamps.generation,
+        "revision": stamps.revision,
     }
     present = [(key, str(value)) for key, value in values.items() if value is not None]
     connection.executemany("INSERT OR REPLACE INTO rag_metadata (key, value) VALUES (?, ?)", present)
@@ -177,6 +184,7 @@ def read_stamps(connection: sqlite3.Connection, file: Path) -> Stamps:
             embedder=values.get("embedder_identity"),
             dimensions=None if dimensions is None else int(dimensions),
             generation=int(values["generation"]),
+            revision=values.get("revision"),
             format_version=version,
         )
     except (KeyError, ValueError) as error:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from ragstone.clock import SystemClock
+from ragstone.options import TagRetrievalOptions, TimeWeightedOptions
 from ragstone.ports import (
     ChatClient,
+    Clock,
     Embedder,
     KeywordIndex,
     ParentChunkStore,
+    RetrievalGuard,
     SparseEmbedder,
     TokenCounter,
     VectorStore,
 )
+from ragstone.retrieval.stages.result_cache import PageMemory
+from ragstone.tags import TagIndex
 
 __all__ = ["RetrievalParts"]
 
@@ -29,6 +36,13 @@ class RetrievalParts:
         parents: The larger chunks that come back in place of what was found.
         token_counter: Counts for the token budget; `None` counts cl100k_base.
         chat: The chat model of the techniques that ask one.
+        guards: See the candidates first and may drop any, one after the other.
+        caching_embedder: Stands for `embedder` where a call lets its cache take part.
+        pages: Remembers whole pages.
+        tag_retrieval: How many tags are added to the filter, and how near to the query they must be.
+        tags: The tags of all documents.
+        time_weighting: How scores decay with age.
+        clock: Tells the time.
     """
 
     store: VectorStore | None = None
@@ -38,3 +52,10 @@ class RetrievalParts:
     parents: ParentChunkStore | None = None
     token_counter: TokenCounter | None = None
     chat: ChatClient | None = None
+    guards: Sequence[RetrievalGuard] = ()
+    caching_embedder: Embedder | None = None
+    pages: PageMemory | None = None
+    tag_retrieval: TagRetrievalOptions | None = None
+    tags: TagIndex | None = None
+    time_weighting: TimeWeightedOptions | None = None
+    clock: Clock = field(default_factory=SystemClock)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ragstone.errors import InvalidInputError
 from ragstone.observability.tracing import span
 from ragstone.options import RetrievalOptions
+from ragstone.ports import Embedder
 from ragstone.retrieval.candidate import Candidates, Query, Search, Stage
 from ragstone.retrieval.dispatch import Dispatcher
 from ragstone.retrieval.page import SearchPage
@@ -19,7 +20,11 @@ from ragstone.retrieval.stages.mmr import MaximalMarginalRelevance
 from ragstone.retrieval.stages.parents import ParentSwap
 from ragstone.retrieval.stages.redundancy import RedundancyFilter
 from ragstone.retrieval.stages.reorder import reorder
+from ragstone.retrieval.stages.result_cache import ResultCache
 from ragstone.retrieval.stages.specification import SpecificationFilter
+from ragstone.retrieval.tags import TagRetrieval
+from ragstone.retrieval.telemetry import note_page, traced, traced_search
+from ragstone.retrieval.time_weighting import TimeWeighting
 from ragstone.retrieval.vectors import CallVectors
 
 __all__ = ["Retriever"]
@@ -27,13 +32,16 @@ __all__ = ["Retriever"]
 
 @dataclass(slots=True)
 class _Timer:
-    """Time spent in each stage itself, without what it called."""
+    """Time spent in each stage itself, without what it called; with `traced`, a span each as well."""
 
     seconds: dict[str, float]
+    traced: bool
 
     def around(self, name: str, stage: Stage, search: Search) -> Search:
         """Make `stage` around `search` the next search."""
         self.seconds[name] = 0.0
+        if self.traced:
+            stage = traced(name, stage)
 
         async def timed_inner(query: Query) -> Candidates:
             started = time.perf_counter()
@@ -54,6 +62,8 @@ class _Timer:
     def innermost(self, search: Search) -> Search:
         """Time the search at the heart of the chain."""
         self.seconds["search"] = 0.0
+        if self.traced:
+            search = traced_search(search)
 
         async def timed(query: Query) -> Candidates:
             started = time.perf_counter()
@@ -73,8 +83,13 @@ class Retriever:
         self._dispatcher = Dispatcher(parts.store, parts.keyword_index, parts.embedder, parts.sparse_encoder)
         self._looked_inside = False
 
-    async def retrieve(self, text: str, options: RetrievalOptions) -> SearchPage:
+    async def retrieve(self, text: str, options: RetrievalOptions, *, asking: bool = False) -> SearchPage:
         """Answer one query.
+
+        Args:
+            text: The query.
+            options: What to switch on.
+            asking: Whether a chat model reads the page.
 
         Raises:
             InvalidInputError: The query is empty.
@@ -84,20 +99,28 @@ class Retriever:
         if not text.strip():
             raise InvalidInputError("the query is empty: give it at least one word")
         with span("ragstone.retrieve") as current:
-            vectors = CallVectors(self._parts.embedder, self._parts.store, self._parts.sparse_encoder)
+            vectors = CallVectors(self._embedder(options), self._parts.store, self._parts.sparse_encoder)
             arms = self._dispatcher.arms(options, vectors)
             if options.use_hybrid_search:
                 current.set_attribute("retrieval.hybrid.path", arms.path)
                 self._look_inside()
-            timer = _Timer({})
+            timer = _Timer({}, traced=current.recording)
             search = timer.innermost(arms)
-            for name, stage in reversed(list(self._stages(options, vectors))):
+            for name, stage in reversed(list(self._stages(options, vectors, asking=asking))):
                 search = timer.around(name, stage, search)
             found = await search(Query(text, options, options.top_k))
-            return _page(text, found, dict(reversed(timer.seconds.items())))
+            page = _page(text, found, dict(reversed(timer.seconds.items())))
+            note_page(current, options, page)
+            return page
 
-    def _stages(self, options: RetrievalOptions, vectors: CallVectors) -> Iterator[tuple[str, Stage]]:
+    def _stages(self, options: RetrievalOptions, vectors: CallVectors, *, asking: bool) -> Iterator[tuple[str, Stage]]:
         """The stages that these options switch on, outermost first. This is the order of retrieval."""
+        if self._parts.tag_retrieval is not None and self._parts.tags is not None and options.use_tag_retrieval:
+            yield "tags", TagRetrieval(self._parts.tag_retrieval, self._parts.tags, vectors)
+        if self._parts.time_weighting is not None and options.use_time_weighting:
+            yield "time_weighting", TimeWeighting(self._parts.time_weighting, self._parts.clock)
+        if self._parts.pages is not None and options.use_cache_result:
+            yield "cache", ResultCache(self._parts.pages, self._parts.guards, asking=asking)
         if options.use_lost_in_the_middle_reordering:
             yield "reorder", reorder
         if options.max_context_tokens is not None:
@@ -111,6 +134,10 @@ class Retriever:
             yield "parents", ParentSwap(self._parts.parents)
         if options.filter is not None:
             yield "filter", SpecificationFilter(options.filter)
+
+    def _embedder(self, options: RetrievalOptions) -> Embedder | None:
+        caching = self._parts.caching_embedder if options.use_cache_embedding else None
+        return self._parts.embedder if caching is None else caching
 
     def _look_inside(self) -> None:
         if not self._looked_inside:
