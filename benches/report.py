@@ -121,7 +121,8 @@ def _circumstances(about: dict[str, Any]) -> str:
         else f"pieces, at most 512 characters long, of the documentation in {_named(about['sources'])}"
     )
     return (
-        f"- `{about['command']}` on {about['date']}: {about['repeats']} rounds of {about['budget']:g} s a figure. "
+        f"- `{about['command']}` on {about['date']}: rounds a figure {about['repeats']}, seconds a round "
+        f"{about['budget']:g}. "
         f"The {about['documents']:,} documents are {texts}; the questions are made from their words."
     )
 
@@ -169,10 +170,11 @@ def _glance(run: Run) -> Iterator[str]:
     for task in run.tasks:
         title = _script(task).TITLE
         for metric, figures in run.by_metric(task).items():
+            label = metric
             for figure in figures:
                 if figure.goal is not None:
-                    rows.append((title, metric, *_against_goal(figures[0], figure, figure.goal)))
-                    title = ""
+                    rows.append((title, label, *_against_goal(figures[0], figure, figure.goal)))
+                    title = label = ""
     return _table(("", "measured", "beside", "Ragstone is", "goal", ""), rows)
 
 

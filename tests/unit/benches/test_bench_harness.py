@@ -302,13 +302,14 @@ class TestReport:
         rows = cells(report.page(self.RUN).partition("## How")[0])
         assert rows[2:] == [
             ["Tokens", "pages", "", "**2.00 ms**", "≤ 2.5 ms", ""],
-            ["", "pages", "peer", "**3.50×**", "3×", ""],
-            ["", "pages", "slow", "**4.50×**", "5×", "missed"],
+            ["", "", "peer", "**3.50×**", "3×", ""],
+            ["", "", "slow", "**4.50×**", "5×", "missed"],
         ]
 
     def test_the_page_says_where_its_figures_come_from(self) -> None:
         page = report.page(self.RUN)
-        assert "`python -m benches.run tokens` on 2026-01-02: 2 rounds of 0.5 s a figure. The 1,000 documents" in page
+        assert "`python -m benches.run tokens` on 2026-01-02: rounds a figure 2, seconds a round 0.5." in page
+        assert "The 1,000 documents" in page
         assert "handbook 7" in page
         assert "the lines of a file, summaries" in page
         assert "abacus" in page
