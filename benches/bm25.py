@@ -71,10 +71,11 @@ def _build(session: Session) -> tuple[dict[str, Worker], Builds]:
     for repeat in range(repeats):
         for peer, threads in in_turn(sorted(variants), repeat):
             loaded = _loaded(session, [peer], session.settings.documents, threads)
-            if not loaded:
+            rounds = session.built(loaded)
+            if not rounds:
                 variants -= {(peer, 1), (peer, most)}
                 continue
-            builds.setdefault((peer, threads), []).append(session.measure_once(loaded[peer], "time_build"))
+            builds.setdefault((peer, threads), []).extend(rounds[peer])
             if threads == most and repeat == repeats - 1:
                 kept |= loaded
             else:

@@ -181,6 +181,19 @@ class Session(ExitStack):
                 workers[peer] = worker
         return workers
 
+    def built(self, workers: dict[str, Worker]) -> dict[str, list[Round]]:
+        """Measure every peer's build, once; one that cannot, other than Ragstone, is taken out of `workers`."""
+        builds: dict[str, list[Round]] = {}
+        for peer, worker in list(workers.items()):
+            try:
+                builds[peer] = [self.measure_once(worker, "time_build")]
+            except PeerError as error:
+                if peer == OURS:
+                    raise
+                workers.pop(peer).close()
+                self.leave_out(peer, error)
+        return builds
+
     def leave_out(self, peer: str, error: PeerError) -> None:
         """Write that a peer is not measured, and why."""
         sys.stderr.write(f"{self.task}: {peer} is left out: {error}\n")

@@ -57,7 +57,7 @@ def run(session: Session) -> None:
     """Build all, compare pages, time them."""
     settings = session.settings
     workers = session.loaded(PEERS, folder=str(settings.data), documents=settings.chunks)
-    builds = {peer: [session.measure_once(worker, "time_build")] for peer, worker in workers.items()}
+    builds = session.built(workers)
     size = f"{settings.chunks:,} chunks"
     session.record(f"indexing {size}, vectors given", "s", builds, lambda result: result["seconds"])
     session.record(f"memory of {size} beside texts and vectors", "MiB", builds, lambda result: result["mib"])

@@ -215,7 +215,7 @@ def run(session: Session) -> None:
     """Build, compare answers, time them on one thread."""
     count = 2 * session.settings.chunks
     workers = session.loaded(PEERS, threads=1, count=count)
-    builds = {peer: [session.measure_once(worker, "time_build")] for peer, worker in workers.items()}
+    builds = session.built(workers)
     session.record(f"building from {count:,} vectors", "s", builds, lambda result: result["seconds"])
     session.record(
         f"memory of {count:,} vectors", "MiB", builds, lambda result: result["mib"], goals={"splade-index": 4.0}

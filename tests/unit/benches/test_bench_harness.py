@@ -180,6 +180,19 @@ class TestSession:
         assert "length" in line["absence"]["reason"]
         assert "left out" in capsys.readouterr().err
 
+    def test_a_peer_that_does_not_build_is_left_out_and_ragstone_never(
+        self, session: Session, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        class Failing(StubWorker):
+            def close(self) -> None:
+                pass
+
+        workers = {"ragstone": StubWorker(0.0), "peer": Failing(fails=True)}
+        assert list(session.built(workers)) == list(workers) == ["ragstone"]
+        assert "peer is left out: time_build" in capsys.readouterr().err
+        with pytest.raises(PeerError, match="time_build"):
+            session.built({"ragstone": StubWorker(fails=True)})
+
     def test_every_repeat_has_an_order_of_its_own_and_every_run_the_same(self) -> None:
         peers = ["a", "b", "c", "d"]
         orders = [in_turn(peers, repeat) for repeat in range(8)]
