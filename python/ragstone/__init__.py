@@ -9,7 +9,7 @@ import logging
 from ragstone import errors, ports, stores
 from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
-from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
+from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Memory, Bm25Term
 from ragstone.engine.rank import (
     Fused,
     FusedRanking,
@@ -61,6 +61,7 @@ from ragstone.sync import sync
 __all__ = [
     "Bm25Hit",
     "Bm25Index",
+    "Bm25Memory",
     "Bm25Term",
     "Budget",
     "ChunkKey",

@@ -12,7 +12,6 @@ use crate::convert::{PyDocumentId, chunk_indices, chunk_keys, metadata_of_each, 
 use crate::error::detached;
 
 type PyHit = (PyDocumentId, u32, f64);
-type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 
 /// Ends, terms and weights.
 type Vectors<'py> = (PyReadonlyArray1<'py, usize>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f32>);
@@ -33,10 +32,10 @@ impl SparseIndex {
         document_ids: &Bound<'_, PyAny>,
         chunk_indices: &Bound<'_, PyAny>,
         vectors: Vectors<'_>,
-        metadata: Option<Dicts<'_>>,
+        metadata: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let keys = chunk_keys(document_ids, chunk_indices)?;
-        let metadata = metadata_of_each(metadata.as_deref())?;
+        let metadata = metadata_of_each(metadata)?;
         let (ends, terms, weights) = slices(&vectors)?;
         detached(py, || self.0.upsert(keys, Rows::new(ends, terms, weights)?, metadata.as_deref()))
     }
@@ -47,10 +46,10 @@ impl SparseIndex {
         document_id: PyDocumentId,
         chunk_indices: &Bound<'_, PyAny>,
         vectors: Vectors<'_>,
-        metadata: Option<Dicts<'_>>,
+        metadata: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let indices = self::chunk_indices(chunk_indices)?;
-        let metadata = metadata_of_each(metadata.as_deref())?;
+        let metadata = metadata_of_each(metadata)?;
         let (ends, terms, weights) = slices(&vectors)?;
         detached(py, || {
             let rows = Rows::new(ends, terms, weights)?;

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -84,6 +85,43 @@ def test_other_threads_run_while_the_core_works() -> None:
         assert during > 10 * (end - start), f"{during} ticks of a millisecond in {end - start:.2f} s"
     stop.set()
     ticker.join()
+
+
+@pytest.mark.row("A4")
+def test_reading_a_large_batch_gives_way() -> None:
+    """With no thread ever asked to give up the interpreter, another runs only where the core pauses by itself."""
+    turns, runs, stop = 50, 0, threading.Event()
+    started = threading.Event()
+    seen: list[int] = []
+
+    def run() -> None:
+        nonlocal runs
+        while not stop.is_set():
+            runs += 1
+            started.set()
+            time.sleep(0)
+
+    def metadata() -> Iterator[dict[str, object]]:
+        for _ in range(turns * 1024):
+            seen.append(runs)
+            yield {}
+
+    index, runner = Bm25Index(), threading.Thread(target=run)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        runner.start()
+        started.wait()
+        index.add_many(range(turns * 1024), [0] * (turns * 1024), ["a"] * (turns * 1024), metadata())  # type: ignore[arg-type]
+    finally:
+        stop.set()
+        sys.setswitchinterval(interval)
+        runner.join()
+    # The core pauses when it has one item more than it keeps until then.
+    slices = [set(seen[start : start + 1024]) for start in range(1, len(seen), 1024)]
+    assert len(slices) == turns
+    assert all(len(runs_seen) == 1 for runs_seen in slices)
+    assert len(set.union(*slices)) > turns / 5
 
 
 SCRIPT = """

@@ -48,6 +48,11 @@ impl Table {
             self.dense[window] = Some(dense);
         }
     }
+
+    /// What it takes, itself included.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.dense.iter().flatten().count() * size_of::<Dense>()
+    }
 }
 
 /// The slots of a window that hold a term, one bit each, so that a posting is found at once.

@@ -30,7 +30,11 @@ mod compaction;
 mod documents;
 mod forward;
 mod index;
+mod lexicon;
 mod mask;
+mod memory;
+mod open;
+mod portion;
 mod postings;
 mod scoring;
 mod search;
@@ -42,3 +46,4 @@ mod vocabulary;
 mod window;
 
 pub use index::{Bm25Index, Hit, TermScore};
+pub use memory::Memory;

@@ -1,7 +1,11 @@
 //! 65,536 slots and all that is known about them.
 
+use std::ops::Range;
+
 use super::bounds::{Ceilings, DRIFT};
 use super::forward::Forward;
+use super::memory::vector;
+use super::portion::Portion;
 use super::postings::{Bounds, Postings, Sealed};
 use super::scoring::Parameters;
 use crate::key::ChunkKey;
@@ -43,20 +47,32 @@ impl Segment {
         self.keys.len()
     }
 
-    /// Fill the next slot with a chunk of (term, frequency) pairs, by ascending term.
-    pub(super) fn push(&mut self, key: ChunkKey, length: u32, counts: &[(u32, u32)], parameters: Parameters) {
-        let slot = self.len();
-        let ceilings = Ceilings::new(parameters, length, self.postings.baseline());
-        for &(term, frequency) in counts {
-            self.postings.push(term, slot as u16, frequency, ceilings);
+    /// Fill the next slots with some chunks of a portion.
+    pub(super) fn extend(
+        &mut self,
+        portion: &Portion,
+        chunks: Range<usize>,
+        keys: impl Iterator<Item = ChunkKey>,
+        parameters: Parameters,
+    ) {
+        let start = self.len();
+        self.lengths.extend(&portion.lengths[chunks.clone()]);
+        let baseline = self.postings.baseline();
+        let ceilings: Vec<Ceilings> =
+            self.lengths[start..].iter().map(|&length| Ceilings::new(parameters, length, baseline)).collect();
+        let slot_of = |chunk: u32| (start + chunk as usize - chunks.start) as u16;
+        for (term, list) in portion.lists_of(chunks.clone()).filter(|(_, list)| !list.is_empty()) {
+            let postings = list.iter().map(|&(chunk, frequency)| (slot_of(chunk), frequency));
+            self.postings.extend(term, postings, |slot| ceilings[usize::from(slot) - start]);
         }
-        self.forward.push(counts);
-        self.keys.push(key);
-        self.lengths.push(length);
-        if slot.is_multiple_of(64) {
-            self.alive.push(0);
+        self.forward.extend(&portion.forward, chunks.clone());
+        self.keys.extend(keys.take(chunks.len()));
+        for slot in start..self.len() {
+            if slot.is_multiple_of(64) {
+                self.alive.push(0);
+            }
+            self.alive[slot / 64] |= 1 << (slot % 64);
         }
-        self.alive[slot / 64] |= 1 << (slot % 64);
     }
 
     /// Follow the average length while that is cheap: a young segment's first chunks say little about it.
@@ -97,6 +113,11 @@ impl Segment {
 
     pub(super) fn key(&self, slot: usize) -> &ChunkKey {
         &self.keys[slot]
+    }
+
+    /// What keys and lengths take.
+    pub(super) fn bytes(&self) -> usize {
+        vector(&self.keys) + vector(&self.lengths) + vector(&self.alive)
     }
 
     /// By slot, how many terms its text has.

@@ -1,0 +1,31 @@
+//! What an index takes.
+
+use rustc_hash::FxHashMap;
+
+/// How much of what is held, dead chunks that are not left behind yet included, and the bytes reserved for it. The
+/// columns of metadata are not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Chunks.
+    pub chunks: usize,
+    /// (chunk, distinct term) pairs.
+    pub postings: usize,
+    /// Bytes of the inverted lists: slots, frequencies, bounds.
+    pub lists: usize,
+    /// Bytes of the terms that each chunk holds, which is what a removal reads.
+    pub forward: usize,
+    /// Bytes of keys and lengths, and of the way from a document to its chunks.
+    pub documents: usize,
+    /// Bytes of the terms, their numbers and their counts.
+    pub vocabulary: usize,
+}
+
+/// The elements of a vector.
+pub(super) fn vector<T>(vector: &Vec<T>) -> usize {
+    vector.capacity() * size_of::<T>()
+}
+
+/// The entries of a map: a power of two of places, of which seven in eight may be taken, with a byte more for each.
+pub(super) fn map<K, V>(map: &FxHashMap<K, V>) -> usize {
+    (map.capacity() * 8 / 7) * (size_of::<(K, V)>() + 1)
+}
