@@ -1,5 +1,6 @@
 //! Between Python's values and the core's: document ids and metadata.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::thread;
 use std::time::Duration;
@@ -119,9 +120,34 @@ pub(crate) fn texts(values: &Bound<'_, PyAny>) -> PyResult<Vec<PyText>> {
     each(values, |value| value.extract())
 }
 
-/// The metadata of each of many chunks, from any iterable of validated dicts, where there is one.
-pub(crate) fn metadata_of_each(values: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Metadata>>> {
-    values.map(|values| each(values, |value| metadata(value.cast::<PyDict>()?))).transpose()
+/// The metadata of many chunks, each distinct one once: chunks of a document often have the same.
+pub(crate) struct ManyMetadata {
+    distinct: Vec<Metadata>,
+    /// By chunk, which of them.
+    places: Vec<usize>,
+}
+
+impl ManyMetadata {
+    /// From an iterable of validated dicts.
+    fn read(values: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut known: HashMap<Metadata, usize> = HashMap::new();
+        let places = each(values, |value| {
+            let next = known.len();
+            Ok(*known.entry(metadata(value.cast::<PyDict>()?)?).or_insert(next))
+        })?;
+        let mut distinct: Vec<(Metadata, usize)> = known.into_iter().collect();
+        distinct.sort_unstable_by_key(|&(_, place)| place);
+        Ok(Self { distinct: distinct.into_iter().map(|(metadata, _)| metadata).collect(), places })
+    }
+
+    pub(crate) fn of_each(&self) -> Vec<&Metadata> {
+        self.places.iter().map(|&place| &self.distinct[place]).collect()
+    }
+}
+
+/// The metadata of each of many chunks, where there is some.
+pub(crate) fn metadata_of_each(values: Option<&Bound<'_, PyAny>>) -> PyResult<Option<ManyMetadata>> {
+    values.map(ManyMetadata::read).transpose()
 }
 
 /// Read an iterable, and let other threads have the interpreter now and then.

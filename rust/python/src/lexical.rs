@@ -6,7 +6,8 @@ use ragstone_core::ChunkKey;
 use ragstone_core::lexical::{self, Hit, Memory, TermScore};
 
 use crate::convert::{
-    PyDocumentId, PyText, chunk_index, chunk_indices, chunk_keys, metadata_of_each, optional_metadata, texts,
+    ManyMetadata, PyDocumentId, PyText, chunk_index, chunk_indices, chunk_keys, metadata_of_each, optional_metadata,
+    texts,
 };
 use crate::error::{detached, raised};
 
@@ -33,7 +34,7 @@ impl Bm25Index {
     ) -> PyResult<()> {
         let keys = chunk_keys(document_ids, chunk_indices)?;
         let (texts, metadata) = (self::texts(texts)?, metadata_of_each(metadata)?);
-        detached(py, || self.0.upsert(keys, &strings(&texts), metadata.as_deref()))
+        detached(py, || self.0.upsert(keys, &strings(&texts), metadata.as_ref().map(ManyMetadata::of_each).as_deref()))
     }
 
     fn replace_document(
@@ -46,7 +47,14 @@ impl Bm25Index {
     ) -> PyResult<()> {
         let indices = self::chunk_indices(chunk_indices)?;
         let (texts, metadata) = (self::texts(texts)?, metadata_of_each(metadata)?);
-        detached(py, || self.0.replace_document(&document_id.0, &indices, &strings(&texts), metadata.as_deref()))
+        detached(py, || {
+            self.0.replace_document(
+                &document_id.0,
+                &indices,
+                &strings(&texts),
+                metadata.as_ref().map(ManyMetadata::of_each).as_deref(),
+            )
+        })
     }
 
     fn remove(&self, py: Python<'_>, document_id: PyDocumentId) -> usize {

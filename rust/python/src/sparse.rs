@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ragstone_core::sparse::{self, Hit, Rows, Search};
 
-use crate::convert::{PyDocumentId, chunk_indices, chunk_keys, metadata_of_each, optional_metadata};
+use crate::convert::{ManyMetadata, PyDocumentId, chunk_indices, chunk_keys, metadata_of_each, optional_metadata};
 use crate::error::detached;
 
 type PyHit = (PyDocumentId, u32, f64);
@@ -37,7 +37,13 @@ impl SparseIndex {
         let keys = chunk_keys(document_ids, chunk_indices)?;
         let metadata = metadata_of_each(metadata)?;
         let (ends, terms, weights) = slices(&vectors)?;
-        detached(py, || self.0.upsert(keys, Rows::new(ends, terms, weights)?, metadata.as_deref()))
+        detached(py, || {
+            self.0.upsert(
+                keys,
+                Rows::new(ends, terms, weights)?,
+                metadata.as_ref().map(ManyMetadata::of_each).as_deref(),
+            )
+        })
     }
 
     fn replace_document(
@@ -53,7 +59,12 @@ impl SparseIndex {
         let (ends, terms, weights) = slices(&vectors)?;
         detached(py, || {
             let rows = Rows::new(ends, terms, weights)?;
-            self.0.replace_document(&document_id.0, &indices, rows, metadata.as_deref())
+            self.0.replace_document(
+                &document_id.0,
+                &indices,
+                rows,
+                metadata.as_ref().map(ManyMetadata::of_each).as_deref(),
+            )
         })
     }
 

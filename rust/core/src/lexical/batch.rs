@@ -24,7 +24,7 @@ const BLOCK: usize = 8;
 pub(super) struct Batch<'a> {
     keys: Vec<ChunkKey>,
     texts: &'a [&'a str],
-    metadata: Option<&'a [Metadata]>,
+    metadata: Option<&'a [&'a Metadata]>,
     /// The chunks' places in the order in which they are written: document by document.
     order: Vec<usize>,
 }
@@ -35,7 +35,7 @@ type Turn<'b> = &'b [usize];
 impl<'a> Batch<'a> {
     /// # Errors
     /// [`Error::Input`] where the arguments differ in length.
-    pub(super) fn new(keys: Vec<ChunkKey>, texts: &'a [&'a str], metadata: Option<&'a [Metadata]>) -> Result<Self> {
+    pub(super) fn new(keys: Vec<ChunkKey>, texts: &'a [&'a str], metadata: Option<&'a [&'a Metadata]>) -> Result<Self> {
         let entries = metadata.map_or(keys.len(), <[_]>::len);
         if keys.len() != texts.len() || entries != texts.len() {
             let (keys, texts) = (keys.len(), texts.len());
@@ -139,7 +139,7 @@ impl<'a> Batch<'a> {
         let first = state.append(portion, places.iter().map(|&place| self.keys[place].clone()).collect());
         if let Some(metadata) = self.metadata {
             for (slot, &place) in (first..).zip(places) {
-                state.describe(slot, &metadata[place]);
+                state.describe(slot, metadata[place]);
             }
         }
     }

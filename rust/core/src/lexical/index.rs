@@ -120,7 +120,7 @@ impl Bm25Index {
     ///
     /// # Errors
     /// [`Error::Input`] where the arguments differ in length; nothing is stored then.
-    pub fn upsert(&self, keys: Vec<ChunkKey>, texts: &[&str], metadata: Option<&[Metadata]>) -> Result<()> {
+    pub fn upsert(&self, keys: Vec<ChunkKey>, texts: &[&str], metadata: Option<&[&Metadata]>) -> Result<()> {
         self.write(&Batch::new(keys, texts, metadata)?, None)
     }
 
@@ -133,7 +133,7 @@ impl Bm25Index {
         document_id: &DocumentId,
         chunk_indices: &[u32],
         texts: &[&str],
-        metadata: Option<&[Metadata]>,
+        metadata: Option<&[&Metadata]>,
     ) -> Result<()> {
         let keys = chunk_indices.iter().map(|&index| ChunkKey::new(document_id.clone(), index)).collect();
         self.write(&Batch::new(keys, texts, metadata)?, Some(document_id))

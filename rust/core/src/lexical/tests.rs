@@ -32,11 +32,8 @@ fn key(document: &str, chunk_index: u32) -> ChunkKey {
 fn index_of(chunks: &Chunks) -> Result<Bm25Index> {
     let index = Bm25Index::new(K1, B)?;
     let texts: Vec<&str> = chunks.values().map(|(text, _)| text.as_str()).collect();
-    index.upsert(
-        chunks.keys().cloned().collect(),
-        &texts,
-        Some(&chunks.values().map(|&(_, g)| group(g)).collect::<Vec<_>>()),
-    )?;
+    let metadata: Vec<Metadata> = chunks.values().map(|&(_, g)| group(g)).collect();
+    index.upsert(chunks.keys().cloned().collect(), &texts, Some(&metadata.iter().collect::<Vec<_>>()))?;
     Ok(index)
 }
 
@@ -131,7 +128,12 @@ fn apply(index: &Bm25Index, chunks: &mut Chunks, step: Step) -> Result<()> {
             let texts: Vec<&str> = batch.iter().map(|(text, _)| text.as_str()).collect();
             let indices: Vec<u32> = (0..texts.len() as u32).collect();
             let metadata: Vec<Metadata> = batch.iter().map(|&(_, g)| group(g)).collect();
-            index.replace_document(&document.as_str().into(), &indices, &texts, Some(&metadata))?;
+            index.replace_document(
+                &document.as_str().into(),
+                &indices,
+                &texts,
+                Some(&metadata.iter().collect::<Vec<_>>()),
+            )?;
             chunks.retain(|key, _| key.document_id != document.as_str().into());
             chunks.extend((0..).zip(batch).map(|(number, chunk)| (key(&document, number), chunk)));
         }

@@ -53,7 +53,11 @@ fn key(document: &str, chunk_index: u32) -> ChunkKey {
 fn put(index: &SparseIndex, chunks: &[(ChunkKey, Vector, u32)]) -> Result<()> {
     let metadata: Vec<Metadata> = chunks.iter().map(|&(.., g)| group(g)).collect();
     let keys = chunks.iter().map(|(key, ..)| key.clone()).collect();
-    index.upsert(keys, Packed::of(chunks.iter().map(|(_, vector, _)| vector)).rows()?, Some(&metadata))
+    index.upsert(
+        keys,
+        Packed::of(chunks.iter().map(|(_, vector, _)| vector)).rows()?,
+        Some(&metadata.iter().collect::<Vec<_>>()),
+    )
 }
 
 fn index_of(chunks: &Chunks) -> Result<SparseIndex> {
@@ -144,7 +148,12 @@ fn apply(index: &SparseIndex, chunks: &mut Chunks, step: Step) -> Result<()> {
             let indices: Vec<u32> = (0..batch.len() as u32).collect();
             let metadata: Vec<Metadata> = batch.iter().map(|&(_, g)| group(g)).collect();
             let packed = Packed::of(batch.iter().map(|(vector, _)| vector));
-            index.replace_document(&document.as_str().into(), &indices, packed.rows()?, Some(&metadata))?;
+            index.replace_document(
+                &document.as_str().into(),
+                &indices,
+                packed.rows()?,
+                Some(&metadata.iter().collect::<Vec<_>>()),
+            )?;
             chunks.retain(|key, _| key.document_id != document.as_str().into());
             chunks.extend((0..).zip(batch).map(|(number, chunk)| (key(&document, number), chunk)));
         }
