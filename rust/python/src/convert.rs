@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
@@ -150,20 +150,22 @@ pub(crate) fn metadata_of_each(values: Option<&Bound<'_, PyAny>>) -> PyResult<Op
     values.map(ManyMetadata::read).transpose()
 }
 
-/// Read an iterable, and let other threads have the interpreter now and then.
+/// Read an iterable, and let other threads have the interpreter once a millisecond.
 ///
 /// A lock that is merely released is taken back before a thread that waits for it is awake, and each release makes that
-/// thread wait anew: hence a pause, of a hundredth of the time that it takes to read what comes between two of them.
+/// thread wait anew: hence a pause, of the 50 microseconds or so that are the least for a sleep.
 fn each<'py, T>(
     values: &Bound<'py, PyAny>,
     mut read: impl FnMut(Bound<'py, PyAny>) -> PyResult<T>,
 ) -> PyResult<Vec<T>> {
-    const TURN: usize = 1024;
-    const PAUSE: Duration = Duration::from_micros(10);
+    const HOLD: Duration = Duration::from_millis(1);
+    const LOOK: usize = 64;
     let mut all = Vec::with_capacity(values.len().unwrap_or_default());
+    let mut began = Instant::now();
     for value in values.try_iter()? {
-        if !all.is_empty() && all.len().is_multiple_of(TURN) {
-            values.py().detach(|| thread::sleep(PAUSE));
+        if all.len().is_multiple_of(LOOK) && began.elapsed() > HOLD {
+            values.py().detach(|| thread::sleep(Duration::from_micros(1)));
+            began = Instant::now();
         }
         all.push(read(value?)?);
     }

@@ -90,7 +90,7 @@ def test_other_threads_run_while_the_core_works() -> None:
 @pytest.mark.row("A4")
 def test_reading_a_large_batch_gives_way() -> None:
     """With no thread ever asked to give up the interpreter, another runs only where the core pauses by itself."""
-    turns, runs, stop = 50, 0, threading.Event()
+    chunks, runs, stop = 100_000, 0, threading.Event()
     started = threading.Event()
     seen: list[int] = []
 
@@ -102,7 +102,7 @@ def test_reading_a_large_batch_gives_way() -> None:
             time.sleep(0)
 
     def metadata() -> Iterator[dict[str, object]]:
-        for _ in range(turns * 1024):
+        for _ in range(chunks):
             seen.append(runs)
             yield {}
 
@@ -112,16 +112,14 @@ def test_reading_a_large_batch_gives_way() -> None:
     try:
         runner.start()
         started.wait()
-        index.add_many(range(turns * 1024), [0] * (turns * 1024), ["a"] * (turns * 1024), metadata())  # type: ignore[arg-type]
+        index.add_many(range(chunks), [0] * chunks, ["a"] * chunks, metadata())  # type: ignore[arg-type]
     finally:
         stop.set()
         sys.setswitchinterval(interval)
         runner.join()
-    # The core pauses when it has one item more than it keeps until then.
-    slices = [set(seen[start : start + 1024]) for start in range(1, len(seen), 1024)]
-    assert len(slices) == turns
-    assert all(len(runs_seen) == 1 for runs_seen in slices)
-    assert len(set.union(*slices)) > turns / 5
+    # Reading so much takes many times the millisecond after which the core pauses, on any machine.
+    assert len(seen) == chunks
+    assert len(set(seen)) > 5
 
 
 SCRIPT = """

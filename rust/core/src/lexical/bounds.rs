@@ -10,13 +10,13 @@
 //! so that `bound · max(1, r) / 255` is not exceeded; where the average falls, norms grow and the bound holds as it is.
 
 use super::scoring::{Parameters, saturation};
-use super::segment::SLOTS;
+use crate::slots::SEGMENT;
 
 /// Slots that are scored together: as many as have their sums in the nearest cache.
 pub(super) const WINDOW: usize = 4096;
 
 /// Windows a segment.
-pub(super) const WINDOWS: usize = SLOTS / WINDOW;
+pub(super) const WINDOWS: usize = SEGMENT / WINDOW;
 
 /// A list of so many postings has a table; for a shorter one it would cost more than it saves.
 pub(super) const LONG: usize = 128;

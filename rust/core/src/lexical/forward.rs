@@ -3,9 +3,8 @@
 //! A slot's terms ascend. Each is written as its distance from the one before, shifted left by one place, with the last
 //! bit set where its frequency, above 1, follows; both as integers of variable length, seven bits a byte.
 
+use crate::memory::vector;
 use std::ops::Range;
-
-use super::memory::vector;
 
 #[derive(Debug, Default)]
 pub(super) struct Forward {

@@ -1,7 +1,5 @@
 //! What an index takes.
 
-use rustc_hash::FxHashMap;
-
 /// How much of what is held, dead chunks that are not left behind yet included, and the bytes reserved for it. The
 /// columns of metadata are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,14 +16,4 @@ pub struct Memory {
     pub documents: usize,
     /// Bytes of the terms, their numbers and their counts.
     pub vocabulary: usize,
-}
-
-/// The elements of a vector.
-pub(super) fn vector<T>(vector: &Vec<T>) -> usize {
-    vector.capacity() * size_of::<T>()
-}
-
-/// The entries of a map: a power of two of places, of which seven in eight may be taken, with a byte more for each.
-pub(super) fn map<K, V>(map: &FxHashMap<K, V>) -> usize {
-    (map.capacity() * 8 / 7) * (size_of::<(K, V)>() + 1)
 }

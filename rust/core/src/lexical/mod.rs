@@ -27,7 +27,6 @@ mod analysis;
 mod batch;
 mod bounds;
 mod compaction;
-mod documents;
 mod forward;
 mod index;
 mod lexicon;

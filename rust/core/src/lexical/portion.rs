@@ -24,18 +24,16 @@ impl Portion {
     pub(super) fn new<'a>(chunks: impl Iterator<Item = (u32, &'a [(u32, u32)])> + Clone, numbers: &[u32]) -> Self {
         let mut order: Vec<(u32, u32)> = numbers.iter().copied().zip(0..).collect();
         order.sort_unstable();
-        let mut ends = vec![0; numbers.len()];
-        let mut total = 0;
+        let mut holding = vec![0; numbers.len()];
         for &(term, _) in chunks.clone().flat_map(|(_, counts)| counts) {
-            ends[term as usize] += 1;
-            total += 1;
+            holding[term as usize] += 1;
         }
-        // By place in `numbers`, where the next posting goes; then by ascending number, where the postings end.
+        // By place in `numbers`, where its next posting goes.
         let mut next = vec![0; numbers.len()];
-        let mut end = 0;
+        let mut total = 0;
         for &(_, term) in &order {
-            next[term as usize] = end;
-            end += ends[term as usize];
+            next[term as usize] = total;
+            total += holding[term as usize];
         }
         let mut postings = vec![(0, 0); total];
         let (mut lengths, mut sizes) = (Vec::new(), Vec::new());

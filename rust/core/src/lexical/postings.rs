@@ -3,9 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::bounds::{Ceilings, LONG, Table};
-use super::memory::{map, vector};
 use super::open::OpenList;
 use super::scoring::Parameters;
+use crate::memory::{map, vector};
 
 /// Stands for a frequency that does not fit a byte.
 const OVERFLOW: u8 = u8::MAX;

@@ -4,14 +4,12 @@ use std::ops::Range;
 
 use super::bounds::{Ceilings, DRIFT};
 use super::forward::Forward;
-use super::memory::vector;
 use super::portion::Portion;
 use super::postings::{Bounds, Postings, Sealed};
 use super::scoring::Parameters;
 use crate::key::ChunkKey;
-
-/// Slots a segment, so that a posting's slot is a `u16`.
-pub(super) const SLOTS: usize = 1 << 16;
+use crate::memory::vector;
+use crate::slots::{Alive, SEGMENT};
 
 /// Slots by number within the segment, filled in order, each written once.
 #[derive(Debug)]
@@ -20,8 +18,7 @@ pub(super) struct Segment {
     pub(super) forward: Forward,
     keys: Vec<ChunkKey>,
     lengths: Vec<u32>,
-    /// One bit a slot, in words of 64.
-    alive: Vec<u64>,
+    alive: Alive,
 }
 
 /// What a segment's postings become, made beside them.
@@ -38,7 +35,7 @@ impl Segment {
             forward: Forward::default(),
             keys: Vec::new(),
             lengths: Vec::new(),
-            alive: Vec::new(),
+            alive: Alive::default(),
         }
     }
 
@@ -68,10 +65,7 @@ impl Segment {
         self.forward.extend(&portion.forward, chunks.clone());
         self.keys.extend(keys.take(chunks.len()));
         for slot in start..self.len() {
-            if slot.is_multiple_of(64) {
-                self.alive.push(0);
-            }
-            self.alive[slot / 64] |= 1 << (slot % 64);
+            self.alive.mark(slot);
         }
     }
 
@@ -86,7 +80,7 @@ impl Segment {
 
     /// Better postings where there is need of them: sealed ones for a full segment, lower bounds after a drift.
     pub(super) fn renewal(&self, parameters: Parameters, average: f64) -> Option<Renewal> {
-        if self.len() < SLOTS {
+        if self.len() < SEGMENT {
             None
         } else if !self.postings.is_sealed() {
             self.postings.sealed(parameters, &self.lengths, average).map(Renewal::Seal)
@@ -99,16 +93,16 @@ impl Segment {
 
     /// Mark a slot dead.
     pub(super) fn kill(&mut self, slot: usize) {
-        self.alive[slot / 64] &= !(1 << (slot % 64));
+        self.alive.kill(slot);
     }
 
     pub(super) fn is_alive(&self, slot: usize) -> bool {
-        self.alive[slot / 64] >> (slot % 64) & 1 == 1
+        self.alive.contains(slot)
     }
 
     /// The living, one bit a slot.
     pub(super) fn alive(&self) -> &[u64] {
-        &self.alive
+        self.alive.words()
     }
 
     pub(super) fn key(&self, slot: usize) -> &ChunkKey {
@@ -117,7 +111,7 @@ impl Segment {
 
     /// What keys and lengths take.
     pub(super) fn bytes(&self) -> usize {
-        vector(&self.keys) + vector(&self.lengths) + vector(&self.alive)
+        vector(&self.keys) + vector(&self.lengths) + self.alive.bytes()
     }
 
     /// By slot, how many terms its text has.

@@ -3,15 +3,16 @@
 use std::sync::{Arc, OnceLock};
 
 use super::compaction::Journal;
-use super::documents::Documents;
 use super::mask::{Mask, Masks};
 use super::memory::Memory;
 use super::portion::Portion;
 use super::scoring::{Parameters, Saturations};
-use super::segment::{Renewal, SLOTS, Segment};
+use super::segment::{Renewal, Segment};
 use super::vocabulary::Vocabulary;
+use crate::documents::Documents;
 use crate::filter::{Columns, Metadata};
 use crate::key::{ChunkKey, DocumentId};
+use crate::slots::SEGMENT;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -63,12 +64,12 @@ impl State {
 
     /// How many slots are filled, dead ones included.
     pub(super) fn slots(&self) -> usize {
-        self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SLOTS + last.len())
+        self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SEGMENT + last.len())
     }
 
     /// A slot's segment and its number within that.
     pub(super) fn at(&self, slot: u32) -> (&Segment, usize) {
-        (&self.segments[slot as usize / SLOTS], slot as usize % SLOTS)
+        (&self.segments[slot as usize / SEGMENT], slot as usize % SEGMENT)
     }
 
     /// The slot of a living chunk.
@@ -152,7 +153,7 @@ impl State {
 
     /// Remove a living chunk.
     pub(super) fn remove_at(&mut self, slot: u32) {
-        let (segment, place) = (&self.segments[slot as usize / SLOTS], slot as usize % SLOTS);
+        let (segment, place) = (&self.segments[slot as usize / SEGMENT], slot as usize % SEGMENT);
         self.documents.remove_chunk(segment.key(place));
         self.kill(slot);
     }
@@ -190,12 +191,12 @@ impl State {
         let mut keys = keys.into_iter();
         let mut start = 0;
         while start < portion.len() {
-            if self.segments.last().is_none_or(|last| last.len() == SLOTS) {
+            if self.segments.last().is_none_or(|last| last.len() == SEGMENT) {
                 self.segments.push(Segment::new(baseline));
             }
             let Some(segment) = self.segments.last_mut() else { return };
             let former = segment.len();
-            let end = portion.len().min(start + SLOTS - former);
+            let end = portion.len().min(start + SEGMENT - former);
             segment.extend(portion, start..end, &mut keys, parameters);
             if former.checked_ilog2() != segment.len().checked_ilog2() {
                 segment.follow(parameters, baseline);
@@ -211,7 +212,7 @@ impl State {
 
     /// Take a chunk out of every count; its postings stay until the next compaction.
     fn kill(&mut self, slot: u32) {
-        let (segment, slot) = (slot as usize / SLOTS, slot as usize % SLOTS);
+        let (segment, slot) = (slot as usize / SEGMENT, slot as usize % SEGMENT);
         let Some(segment) = self.segments.get_mut(segment) else { return };
         segment.kill(slot);
         self.chunks -= 1;

@@ -1,7 +1,7 @@
 //! The terms of an index, their numbers and how many living chunks hold each.
 
 use super::lexicon::hash;
-use super::memory::vector;
+use crate::memory::vector;
 
 const VACANT: u32 = u32::MAX;
 

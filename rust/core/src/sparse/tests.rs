@@ -272,7 +272,7 @@ fn churn_leaves_nothing_behind() -> Result<()> {
     for number in 0..5_000_u32 {
         let vector: Vector = [(number, 1.0), (u32::MAX, 1.0)].into();
         let document = DocumentId::Int((number % 50).into());
-        index.replace_document(&document, &[0], Packed::of([&vector]).rows()?, Some(&[group(number)]))?;
+        index.replace_document(&document, &[0], Packed::of([&vector]).rows()?, Some(&[&group(number)]))?;
     }
     assert!(index.held() <= 67, "{} slots for 50 chunks", index.held());
     for number in 0..50 {
@@ -289,7 +289,7 @@ fn arguments_that_do_not_fit_store_nothing() -> Result<()> {
     let packed = Packed::of([&one]);
     let rows = packed.rows()?;
     assert!(matches!(index.upsert(vec![], rows, None), Err(Error::Input(_))));
-    assert!(matches!(index.upsert(vec![key("d", 0)], rows, Some(&[group(1), group(2)])), Err(Error::Input(_))));
+    assert!(matches!(index.upsert(vec![key("d", 0)], rows, Some(&[&group(1), &group(2)])), Err(Error::Input(_))));
     assert!(matches!(index.replace_document(&"d".into(), &[0, 1], rows, None), Err(Error::Input(_))));
     assert!(index.is_empty());
     for min_score in [f64::NAN, f64::INFINITY] {
