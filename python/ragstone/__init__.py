@@ -10,7 +10,7 @@ from ragstone import errors, ports, stores
 from ragstone.caching import CachingChat, CachingEmbedder, RedisCache
 from ragstone.encoders import OnnxEmbedder, OnnxSpladeEncoder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
-from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
+from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Memory, Bm25Term
 from ragstone.engine.rank import (
     Fused,
     FusedRanking,
@@ -72,6 +72,7 @@ from ragstone.sync import sync
 __all__ = [
     "Bm25Hit",
     "Bm25Index",
+    "Bm25Memory",
     "Bm25Term",
     "Budget",
     "CachingChat",

@@ -139,6 +139,7 @@ def engine() -> None:
     assert_type(index.search("text", top_k=3), list[rs.Bm25Hit])
     assert_type(index.search_many(["text"]), list[list[rs.Bm25Hit]])
     assert_type(index.explain("text", "a", 0), list[rs.Bm25Term])
+    assert_type(index.memory_usage(), rs.Bm25Memory)
     vectors = np.zeros((2, 3), dtype=np.float32)
     nearest = rs.VectorIndex(dimensions=3)
     assert_type(nearest.upsert(["a", "b"], [0, 0], vectors), list[int])

@@ -49,11 +49,11 @@ class Committer:
         tags: TagIndex | None = None,
         generation: IndexGeneration | None = None,
     ) -> None:
-        self._tags = tags
-        self._generation = IndexGeneration() if generation is None else generation
         self._store = store
         self._keyword_index = keyword_index
         self._parents = parents
+        self._tags = tags
+        self._generation = IndexGeneration() if generation is None else generation
         self._journal = journal
         self._fingerprints: dict[str, str] = {}
 

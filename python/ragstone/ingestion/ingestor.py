@@ -216,10 +216,7 @@ class Ingestor:
             mark = await offload(self._mark, source, None)
         await self._committer.commit(steps.seal(encoded, source, mark))
         return IngestionResult(
-            document_id=document_id,
-            chunks_stored=len(family.chunks),
-            source=source.path,
-            warnings=encoded.warnings,
+            document_id=document_id, chunks_stored=len(family.chunks), source=source.path, warnings=encoded.warnings
         )
 
     async def _embed_tags(self) -> None:

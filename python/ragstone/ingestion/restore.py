@@ -41,11 +41,11 @@ async def restore(
             usable = [_with_vectors_of(document, identity) for document in batch]
             without += sum(document.sparse is None for document in usable)
             await store.store([chunk for document in usable for chunk in document.embedded_chunks()])
-        if parents is not None:
-            await offload(_put_parents, parents, batch)
         if tags is not None:
             for document in batch:
                 tags.replace_document(document.document_id, document.chunks)
+        if parents is not None:
+            await offload(_put_parents, parents, batch)
     if without and identity is not None:
         _LOG.warning(
             "sparse_vectors_missing: %d documents have no sparse vectors of %s: ingest them again", without, identity

@@ -1,9 +1,9 @@
-"""For tests of code that uses Ragstone, and of parts that plug into it.
+"""What tests of programs, stores and adapters need.
 
-The fakes need no model and no service: embedders in `fakes`, sparse encoders in `sparse_fakes`, chat models in `chat`,
-rerankers in `rerankers`, web searches in `web_search`, of each one that works, one that fails and one that hangs; and
-in `clock` a clock that stands still. `ragstone.testing.store_contract` is the suite that every vector store passes; it
-needs pytest, pytest-asyncio and hypothesis, which only that module imports.
+The fakes need no model and no service: embedders in `fakes`, sparse encoders in `sparse_fakes`, chat models in
+`chat`, rerankers in `rerankers`, web searches in `web_search`, of each one that works, one that fails and one that
+hangs; and in `clock` a clock that stands still. `ragstone.testing.store_contract` is the suite that every vector store
+passes; it needs pytest, pytest-asyncio and hypothesis, which only that module imports.
 """
 
 from ragstone.testing.chat import ChatRequest, FailingChat, HangingChat, ScriptedChat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import threading
 
@@ -81,6 +82,18 @@ async def test_each_parent_comes_once_where_its_best_child_stood_and_with_its_sc
     assert (dropped.result.chunk.key, dropped.drop.stage) == (("d", 1), "parents")
     assert "lies in the parent d#0, which came for a better-ranked chunk" in dropped.drop.reason
     assert "parent of d#0 (2 of its chunks found)" in " ".join(str(page.explain()).split())
+
+
+async def test_the_record_tells_what_became_of_a_chunk_and_is_json():
+    hits = [child(piece(12, 16, 7), 0.9), child(piece(16, 20, 8), 0.8), child(piece(0, 5, 9), 0.7)]
+    page = await retriever(hits, parents_of(d=[(0, 11), (11, 26)])).retrieve("q", RetrievalOptions())
+    explanation = page.explain()
+    assert explanation.of("d", 7) == "d#7 came back at place 1 as its parent d#1"
+    assert explanation.of("d", 8).startswith("d#8 was dropped by parents: lies in the parent d#1")
+    assert explanation.of("d", 1).startswith("d#1 came back at place 1: dense rank 1")
+    data = page.to_dict()
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert [item["kind"] for item in data["results"][0]["evidence"]] == ["arm", "parent"]
 
 
 async def test_a_chunk_across_two_parents_goes_to_the_one_that_holds_more_of_it():
@@ -447,9 +460,9 @@ async def test_a_document_whose_parents_are_being_written_is_finished_when_its_c
 
 @pytest.mark.row("L3")
 def test_parts_that_do_not_go_together_are_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"parent_store= keeps the parents that parents=ParentDocumentOptions"):
+    with pytest.raises(ConfigurationError, match=r"parent_store=.*give parents="):
         RagPipeline(parent_store=InMemoryParentChunkStore())
-    with pytest.raises(ConfigurationError, match="leave out store=, keyword_index= and parent_store="):
+    with pytest.raises(ConfigurationError, match="leave out parent_store=, or path="):
         RagPipeline(parents=TWO_EACH, parent_store=InMemoryParentChunkStore(), path=tmp_path / "x")
     with pytest.raises(ConfigurationError, match="parent_overlap must be less than parent_chunk_size 10, not 10"):
         ParentDocumentOptions(parent_chunk_size=10, parent_overlap=10)
