@@ -330,7 +330,7 @@ async def test_a_remembered_page_grows_older():
 
 @pytest.mark.row("G8")
 def test_a_backend_without_caching_is_refused():
-    with pytest.raises(ConfigurationError, match="cache_backend=.*give caching="):
+    with pytest.raises(ConfigurationError, match=r"cache_backend=.*give caching="):
         RagPipeline(embedder=HashEmbedder(), cache_backend=DictBackend())
 
 
