@@ -193,7 +193,7 @@ async def test_cancellation_is_no_failure_of_tags():
 
 @pytest.mark.row("F8")
 def test_tags_need_an_embedder_and_sound_options():
-    with pytest.raises(ConfigurationError, match="tag_retrieval=.*needs an embedder"):
+    with pytest.raises(ConfigurationError, match=r"tag_retrieval=.*needs an embedder"):
         RagPipeline(tag_retrieval=TagRetrievalOptions())
     for field, value in [("top_k", 0), ("min_score", 1.01), ("min_score", float("nan"))]:
         with pytest.raises(ConfigurationError, match=field):
