@@ -1,12 +1,15 @@
 """Ragstone: the retrieval layer of RAG services.
 
-Documents in, the right chunks out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
+Documents in, the right chunks and answers out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
 `VectorIndex`, `rrf`, `mmr`, `count_tokens` and their kin.
 """
 
 import logging
 
 from ragstone import errors, ports, stores
+from ragstone.answering import Citation, RagResponse, RagStreamingUpdate
+from ragstone.chat import OpenAIChat
+from ragstone.diagnostics import Trace, TraceStore
 from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
 from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
@@ -64,6 +67,7 @@ __all__ = [
     "Bm25Term",
     "Budget",
     "ChunkKey",
+    "Citation",
     "DocumentIdSpec",
     "DocumentMetadata",
     "EmbeddedChunk",
@@ -82,10 +86,13 @@ __all__ = [
     "MinScoreSpec",
     "MmrPick",
     "OnnxEmbedder",
+    "OpenAIChat",
     "OpenAIEmbedder",
     "RagError",
     "RagOptions",
     "RagPipeline",
+    "RagResponse",
+    "RagStreamingUpdate",
     "RecursiveChunker",
     "RetrievalOptions",
     "ScoreScale",
@@ -100,6 +107,8 @@ __all__ = [
     "TiktokenCounter",
     "TokenChunker",
     "TokenizerJsonCounter",
+    "Trace",
+    "TraceStore",
     "Twin",
     "VectorHit",
     "VectorIndex",

@@ -1,9 +1,10 @@
-"""The door: `RagPipeline` takes documents in and gives the right chunks back."""
+"""The door: `RagPipeline` takes documents in, gives the right chunks back, and has questions answered from them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
 from os import PathLike
@@ -11,18 +12,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from ragstone.answering.engine import AnswerEngine
+from ragstone.answering.response import RagResponse, RagStreamingUpdate
 from ragstone.concurrency import offload
-from ragstone.errors import ConfigurationError
+from ragstone.diagnostics import TraceStore, record
+from ragstone.errors import CapabilityError, ConfigurationError
 from ragstone.ingestion.ingestor import Ingestor, Source
 from ragstone.models import DocumentMetadata, EmbeddedChunk, IngestionReport, IngestionResult, StoredDocument
-from ragstone.options import IngestionOptions, RetrievalOptions
+from ragstone.options import IngestionOptions, RagOptions, RetrievalOptions
 from ragstone.persistence.directory import IndexDirectory
 from ragstone.ports import (
+    ChatClient,
     ChunkingStrategy,
     DocumentParser,
     Embedder,
     KeywordIndex,
     ProgressCallback,
+    PromptObserver,
     TokenCounter,
     VectorStore,
 )
@@ -43,11 +49,12 @@ class _Ready:
 
     ingestor: Ingestor
     retriever: Retriever
+    answers: AnswerEngine | None
     journal: IndexDirectory | None
 
 
 class RagPipeline:
-    """Documents in, the right chunks out.
+    """Documents in, the right chunks out, and answers from them.
 
     Every part can be replaced by anything that satisfies its protocol in `ragstone.ports`. Without an embedder the
     pipeline searches by keywords alone. Without a path everything lives in memory; with one it is kept in that
@@ -60,6 +67,9 @@ class RagPipeline:
         chunker: Cuts documents; a `RecursiveChunker` of 512 characters with an overlap of 50 when left out.
         parsers: Read documents, the first that can reads one; those of Ragstone when left out.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
+        chat: The model that `ask` asks, such as an `OpenAIChat`.
+        observers: See what the model is asked, just before each call.
+        traces: Keeps a trace of each request.
         path: The directory of an embedded index. It is made when it is not there.
 
     Raises:
@@ -86,6 +96,9 @@ class RagPipeline:
         chunker: ChunkingStrategy | None = None,
         parsers: Sequence[DocumentParser] | None = None,
         token_counter: TokenCounter | None = None,
+        chat: ChatClient | None = None,
+        observers: Sequence[PromptObserver] = (),
+        traces: TraceStore | None = None,
         path: str | PathLike[str] | None = None,
     ) -> None:
         if store is not None and embedder is None:
@@ -102,6 +115,9 @@ class RagPipeline:
         self._chunker = chunker
         self._parsers = parsers
         self._token_counter = token_counter
+        self._chat = chat
+        self._observers = observers
+        self._traces = traces
         self._path = None if path is None else Path(path)
         self._opening = asyncio.Lock()
         self._parts: _Ready | None = None
@@ -168,7 +184,42 @@ class RagPipeline:
             CapabilityError: The configured parts cannot do what the options ask for.
             RagError: No arm of the search could serve.
         """
-        return await (await self._ready()).retriever.retrieve(query, options or RetrievalOptions())
+        with record(self._traces, "retrieve", query) as recording:
+            retriever = (await self._ready()).retriever
+            recording.page = page = await retriever.retrieve(query, options or RetrievalOptions())
+            return page
+
+    async def ask(self, query: str, options: RagOptions | None = None) -> RagResponse:
+        """Answer a question from what `retrieve` finds.
+
+        Args:
+            query: What the user asks, in words.
+            options: What retrieval switches on, and how the model is asked.
+
+        Raises:
+            CapabilityError: The pipeline has no chat model.
+            ChatError: The model failed or gave no answer.
+            RagError: As `retrieve`.
+        """
+        with record(self._traces, "ask", query) as recording:
+            return await (await self._answers()).ask(query, options or RagOptions(), recording)
+
+    async def ask_streaming(
+        self, query: str, options: RagOptions | None = None
+    ) -> AsyncGenerator[RagStreamingUpdate, None]:
+        """Answer piece by piece: first the sources, then text, last the whole response.
+
+        A caller that stops early closes the generator, with `aclose()` or `contextlib.aclosing`: the model's stream has
+        ended when that returns.
+
+        Raises:
+            RagError: As `ask`.
+        """
+        with record(self._traces, "ask_streaming", query) as recording:
+            engine = await self._answers()
+            async with aclosing(engine.ask_streaming(query, options or RagOptions(), recording)) as updates:
+                async for update in updates:
+                    yield update
 
     async def explain(self, query: str, options: RetrievalOptions | None = None) -> Explanation:
         """Retrieve, and return the record of the call: print it to see why each chunk came and the others did not."""
@@ -193,6 +244,12 @@ class RagPipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+    async def _answers(self) -> AnswerEngine:
+        answers = (await self._ready()).answers
+        if answers is None:
+            raise CapabilityError("asking needs a chat model: give the pipeline chat=…, such as OpenAIChat(…)")
+        return answers
 
     async def _ready(self) -> _Ready:
         """Open what is to be opened, once; only success is remembered."""
@@ -230,9 +287,11 @@ class RagPipeline:
                 keyword_index=self._keyword_index,
                 embedder=self._embedder,
                 token_counter=self._token_counter,
+                chat=self._chat,
             )
         )
-        return _Ready(ingestor, retriever, journal)
+        answers = None if self._chat is None else AnswerEngine(retriever.retrieve, self._chat, self._observers)
+        return _Ready(ingestor, retriever, answers, journal)
 
     def _open_directory(self, path: Path) -> IndexDirectory:
         embedder = self._embedder

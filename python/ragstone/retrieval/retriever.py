@@ -72,8 +72,13 @@ class Retriever:
         self._dispatcher = Dispatcher(parts.store, parts.keyword_index, parts.embedder)
         self._looked_inside = False
 
-    async def retrieve(self, text: str, options: RetrievalOptions) -> SearchPage:
+    async def retrieve(self, text: str, options: RetrievalOptions, *, asking: bool = False) -> SearchPage:
         """Answer one query.
+
+        Args:
+            text: What the user asks, in words.
+            options: What to switch on.
+            asking: Whether a chat model reads the page.
 
         Raises:
             InvalidInputError: The query is empty.
@@ -83,6 +88,7 @@ class Retriever:
         if not text.strip():
             raise InvalidInputError("the query is empty: give it at least one word")
         with span("ragstone.retrieve") as current:
+            current.set_attribute("ragstone.asking", asking)
             vectors = CallVectors(self._parts.embedder, self._parts.store)
             arms = self._dispatcher.arms(options, vectors)
             if options.use_hybrid_search:
