@@ -7,7 +7,14 @@ Documents in, the right chunks and answers out: `RagPipeline`. The engine alone,
 import logging
 
 from ragstone import errors, ports, stores
-from ragstone.answering import Citation, RagResponse, RagStreamingUpdate
+from ragstone.answering import (
+    Citation,
+    Conversation,
+    ConversationMemory,
+    PersistentMemory,
+    RagResponse,
+    RagStreamingUpdate,
+)
 from ragstone.chat import OpenAIChat
 from ragstone.diagnostics import Trace, TraceStore
 from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
@@ -53,7 +60,13 @@ from ragstone.models import (
     SearchResult,
     TextChunk,
 )
-from ragstone.options import EnsembleOptions, IngestionOptions, RagOptions, RetrievalOptions
+from ragstone.options import (
+    EnsembleOptions,
+    IngestionOptions,
+    PersistentMemoryOptions,
+    RagOptions,
+    RetrievalOptions,
+)
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
@@ -68,6 +81,8 @@ __all__ = [
     "Budget",
     "ChunkKey",
     "Citation",
+    "Conversation",
+    "ConversationMemory",
     "DocumentIdSpec",
     "DocumentMetadata",
     "EmbeddedChunk",
@@ -88,6 +103,8 @@ __all__ = [
     "OnnxEmbedder",
     "OpenAIChat",
     "OpenAIEmbedder",
+    "PersistentMemory",
+    "PersistentMemoryOptions",
     "RagError",
     "RagOptions",
     "RagPipeline",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
+from ragstone.errors import RagError
 from ragstone.models import ChatMessage, ChatReply
 from ragstone.retrieval.page import SearchPage
 from ragstone.validation import require_at_least
@@ -44,7 +45,7 @@ class Trace:
         kind: The method that was called.
         query: What was asked.
         status: How it ended.
-        error: What it failed of: the kind of the error and its message.
+        error: What it failed of: the kind of the error, with the message of one of Ragstone's own.
         started: When, in UTC.
         seconds: Wall time; of a stream until it ended or was closed.
         page: What was retrieved, with each stage, candidate, score, drop and timing; `None` where it did not get there.
@@ -151,7 +152,7 @@ def record(store: TraceStore | None, kind: TraceKind, query: str) -> Generator[R
     except asyncio.CancelledError:
         raise
     except Exception as failure:
-        status, error = "failed", f"{type(failure).__name__}: {failure}"
+        status, error = "failed", _described(failure)
         raise
     finally:
         if store is not None:
@@ -168,6 +169,12 @@ def record(store: TraceStore | None, kind: TraceKind, query: str) -> Generator[R
                     reply=recording.reply,
                 )
             )
+
+
+def _described(failure: Exception) -> str:
+    """Name a failure; the message of one that is not Ragstone's might quote a text."""
+    name = type(failure).__name__
+    return f"{name}: {failure}" if isinstance(failure, RagError) else name
 
 
 def _shown(text: str, *, texts: bool) -> str:

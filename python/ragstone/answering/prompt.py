@@ -45,8 +45,12 @@ def assemble_messages(
         as_tool_result: Send the query alone, then a call of a tool and its result, which holds the sources.
 
     Example:
-        >>> assemble_messages("how long?", ["16 weeks"])[-1]["content"]
-        'Context:\\n[Source 1]\\n16 weeks\\n\\nQuestion: how long?'
+        >>> print(assemble_messages("how long?", ["16 weeks"])[-1]["content"])
+        Context:
+        [Source 1]
+        16 weeks
+        <BLANKLINE>
+        Question: how long?
     """
     leading = leading_system_messages(history)
     system = {"role": "system", "content": DEFAULT_SYSTEM_PROMPT if system_prompt is None else system_prompt}

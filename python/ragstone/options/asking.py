@@ -9,9 +9,10 @@ from typing import Any, Final, cast
 from ragstone.errors import ConfigurationError
 from ragstone.models.chat import ChatMessage
 from ragstone.options.retrieval import RetrievalOptions
-from ragstone.validation import require_bool, require_in_range
+from ragstone.validation import require_at_least, require_bool, require_finite, require_in_range
 
 __all__ = [
+    "PersistentMemoryOptions",
     "RagOptions",
 ]
 
@@ -52,6 +53,27 @@ class RagOptions(RetrievalOptions):
         return RetrievalOptions(**{each.name: getattr(self, each.name) for each in fields(RetrievalOptions)})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersistentMemoryOptions:
+    """What of earlier conversations is recalled.
+
+    Attributes:
+        top_k: At most this many turns, at least 1.
+        min_score: The least similarity of a turn to the question; 0.0 is no threshold. A store whose scores are no
+            similarities is searched without one.
+
+    Raises:
+        ConfigurationError: A value is out of its range.
+    """
+
+    top_k: int = 3
+    min_score: float = 0.7
+
+    def __post_init__(self) -> None:
+        require_at_least("top_k", self.top_k, 1)
+        require_finite("min_score", self.min_score)
+
+
 def _checked_history(history: object) -> tuple[ChatMessage, ...]:
     kind = type(history).__name__
     if isinstance(history, (str, bytes)) or not isinstance(history, Sequence):
@@ -70,7 +92,9 @@ def _checked_message(place: int, message: object) -> ChatMessage:
     if content is None and plain.get("tool_calls"):
         return plain
     if not isinstance(content, (str, list)):
-        raise ConfigurationError(f"{where} must have a string or a list of parts as content, not {type(content).__name__}")
+        raise ConfigurationError(
+            f"{where} must have a string or a list of parts as content, not {type(content).__name__}"
+        )
     return plain
 
 
