@@ -10,8 +10,10 @@ from dataclasses import replace
 import pytest
 
 import ragstone as rs
+from ragstone.answering.engine import AnswerEngine
+from ragstone.diagnostics import Recording
 from ragstone.errors import CapabilityError, ChatError, ConfigurationError, EmbeddingError, InvalidInputError
-from ragstone.models import ChatReply, TokenUsage
+from ragstone.models import ChatReply, SearchResult, TextChunk, TokenUsage
 from ragstone.testing import FailingChat, FailingEmbedder, HangingChat, HangingEmbedder, HashEmbedder, ScriptedChat
 
 TEXTS = {"leave": "Paid leave is 16 weeks.", "fox": "The quick brown fox."}
@@ -239,3 +241,22 @@ async def test_cancelling_reaches_what_hangs_and_leaves_no_task(where):
         await asking
     assert hanging.cancelled == 1
     assert asyncio.all_tasks() == others
+
+
+@pytest.mark.row("I7")
+async def test_compressed_text_is_what_the_model_reads_and_the_source_stays_complete():
+    whole = TextChunk("Paid leave is 16 weeks. Much more follows.", "leave", 0, 0, 42)
+    hit = SearchResult(whole, 0.5, compressed_text="Paid leave is 16 weeks.")
+    calls = []
+
+    async def retrieve(text, options, *, asking):
+        calls.append((text, type(options), asking))
+        return rs.SearchPage(query=text, results=(hit,), warnings=("the reranker failed",))
+
+    chat = ScriptedChat("ok")
+    response = await AnswerEngine(retrieve, chat).ask("paid leave?", rs.RagOptions(), Recording())
+    assert calls == [("paid leave?", rs.RetrievalOptions, True)]
+    assert "[Source 1]\nPaid leave is 16 weeks.\n\nQuestion:" in chat.requests[0].messages[-1]["content"]
+    (source,) = response.sources
+    assert (source.chunk.text, source.compressed_text) == (whole.text, "Paid leave is 16 weeks.")
+    assert response.warnings == ("the reranker failed",)

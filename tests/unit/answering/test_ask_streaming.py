@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from contextlib import aclosing
 
 import pytest
@@ -122,6 +124,22 @@ def test_a_synchronous_stream_that_is_left_open_ends_with_the_block():
     updates.close()
     with pytest.raises(ConfigurationError, match="with block"):
         next(rag.ask_streaming("paid leave"))
+
+
+@pytest.mark.row("I5")
+@pytest.mark.row("L5")
+def test_ctrl_c_while_a_synchronous_stream_waits_ends_the_models_stream():
+    chat = HangingChat(said="half ")
+    with rs.sync(rs.RagPipeline(chat=chat)) as rag:
+        updates = rag.ask_streaming("paid leave")
+        assert [next(updates).text_delta for _ in range(2)] == [None, "half "]
+        main = threading.main_thread().ident
+        threading.Timer(0.2, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            next(updates)
+        assert (chat.cancelled, chat.open_streams) == (1, 0)
+        with pytest.raises(StopIteration):
+            next(updates)
 
 
 @pytest.mark.row("L5")
