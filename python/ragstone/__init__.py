@@ -1,13 +1,23 @@
 """Ragstone: the retrieval layer of RAG services.
 
-Documents in, the right chunks out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
+Documents in, the right chunks and answers out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
 `VectorIndex`, `rrf`, `mmr`, `count_tokens` and their kin.
 """
 
 import logging
 
 from ragstone import errors, ports, stores
+from ragstone.answering import (
+    Citation,
+    Conversation,
+    ConversationMemory,
+    PersistentMemory,
+    RagResponse,
+    RagStreamingUpdate,
+)
 from ragstone.caching import CachingChat, CachingEmbedder, RedisCache
+from ragstone.chat import OpenAIChat
+from ragstone.diagnostics import Trace, TraceStore
 from ragstone.encoders import OnnxEmbedder, OnnxSpladeEncoder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
 from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Memory, Bm25Term
@@ -57,6 +67,7 @@ from ragstone.options import (
     EnsembleOptions,
     IngestionOptions,
     ParentDocumentOptions,
+    PersistentMemoryOptions,
     RagOptions,
     RetrievalOptions,
     TagRetrievalOptions,
@@ -79,6 +90,9 @@ __all__ = [
     "CachingEmbedder",
     "CachingOptions",
     "ChunkKey",
+    "Citation",
+    "Conversation",
+    "ConversationMemory",
     "DocumentIdSpec",
     "DocumentMetadata",
     "EmbeddedChunk",
@@ -98,12 +112,17 @@ __all__ = [
     "MmrPick",
     "OnnxEmbedder",
     "OnnxSpladeEncoder",
+    "OpenAIChat",
     "OpenAIEmbedder",
     "ParentDocumentOptions",
+    "PersistentMemory",
+    "PersistentMemoryOptions",
     "RagError",
     "RagOptions",
     "RagPipeline",
     "RagPipelineFactory",
+    "RagResponse",
+    "RagStreamingUpdate",
     "RecursiveChunker",
     "RedisCache",
     "RetrievalOptions",
@@ -121,6 +140,8 @@ __all__ = [
     "TimeWeightedOptions",
     "TokenChunker",
     "TokenizerJsonCounter",
+    "Trace",
+    "TraceStore",
     "Twin",
     "VectorHit",
     "VectorIndex",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ragstone.caching import CachingEmbedder, IndexGeneration, TwoLevelCache
+from ragstone.answering.engine import AnswerEngine
+from ragstone.caching import CachingChat, CachingEmbedder, IndexGeneration, TwoLevelCache
 from ragstone.clock import SystemClock
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
@@ -16,12 +17,14 @@ from ragstone.options import CachingOptions, ParentDocumentOptions, TagRetrieval
 from ragstone.persistence.directory import IndexDirectory
 from ragstone.ports import (
     CacheBackend,
+    ChatClient,
     ChunkingStrategy,
     Clock,
     DocumentParser,
     Embedder,
     KeywordIndex,
     ParentChunkStore,
+    PromptObserver,
     SparseEmbedder,
     SparseSearchable,
     TokenCounter,
@@ -44,6 +47,7 @@ class OpenPipeline:
 
     ingestor: Ingestor
     retriever: Retriever
+    answers: AnswerEngine | None
     journal: IndexDirectory | None
 
 
@@ -67,6 +71,8 @@ class PipelineParts:
     time_weighting: TimeWeightedOptions | None
     caching: CachingOptions | None
     cache_backend: CacheBackend | None
+    chat: ChatClient | None
+    observers: Sequence[PromptObserver]
     token_counter: TokenCounter | None
     clock: Clock | None
     path: Path | None
@@ -127,7 +133,21 @@ class PipelineParts:
             generation=generation,
         )
         retriever = Retriever(await self._remembering(self.for_retrieval(), generation))
-        return OpenPipeline(ingestor, retriever, journal)
+        return OpenPipeline(ingestor, retriever, self._answers(retriever), journal)
+
+    def _answers(self, retriever: Retriever) -> AnswerEngine | None:
+        chat, options = self.chat, self.caching
+        if chat is None:
+            return None
+        if options is not None and options.answer_ttl is not None:
+            chat = CachingChat(
+                chat,
+                ttl=options.answer_ttl,
+                max_entries=options.max_entries,
+                clock=self._clock,
+                backend=self.cache_backend,
+            )
+        return AnswerEngine(retriever.retrieve, chat, self.observers)
 
     def for_retrieval(self) -> RetrievalParts:
         """Return the parts that retrieval works with, caches left out."""
@@ -138,6 +158,7 @@ class PipelineParts:
             sparse_encoder=self.sparse_encoder,
             parents=self.parent_store,
             token_counter=self.token_counter,
+            chat=self.chat,
             tag_retrieval=self.tag_retrieval,
             tags=self.tags,
             time_weighting=self.time_weighting,

@@ -1,29 +1,35 @@
-"""The door: `RagPipeline` takes documents in and gives the right chunks back."""
+"""The door: `RagPipeline` takes documents in, gives the right chunks back, and has questions answered from them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ragstone.answering.engine import AnswerEngine
+from ragstone.answering.response import RagResponse, RagStreamingUpdate
 from ragstone.assembly import OpenPipeline, PipelineParts
 from ragstone.concurrency import offload
-from ragstone.errors import ConfigurationError
+from ragstone.diagnostics import TraceStore, record
+from ragstone.errors import CapabilityError, ConfigurationError
 from ragstone.ingestion.ingestor import Source
 from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult
 from ragstone.options import (
     CachingOptions,
     IngestionOptions,
     ParentDocumentOptions,
+    RagOptions,
     RetrievalOptions,
     TagRetrievalOptions,
     TimeWeightedOptions,
 )
 from ragstone.ports import (
     CacheBackend,
+    ChatClient,
     ChunkingStrategy,
     Clock,
     DocumentParser,
@@ -31,6 +37,7 @@ from ragstone.ports import (
     KeywordIndex,
     ParentChunkStore,
     ProgressCallback,
+    PromptObserver,
     SparseEmbedder,
     TokenCounter,
     VectorStore,
@@ -42,7 +49,7 @@ __all__ = ["RagPipeline"]
 
 
 class RagPipeline:
-    """Documents in, the right chunks out.
+    """Documents in, the right chunks out, and answers from them.
 
     Every part can be replaced by anything that satisfies its protocol in `ragstone.ports`. Without an embedder the
     pipeline searches by keywords alone. Without a path everything lives in memory; with one it is kept in that
@@ -62,6 +69,9 @@ class RagPipeline:
         time_weighting: Makes older chunks score lower.
         caching: Remembers vectors of texts, pages and answers.
         cache_backend: Where they are remembered beyond the process, such as `RedisCache`; its owner closes it.
+        chat: The model that `ask` asks, such as an `OpenAIChat`.
+        observers: See what the model is asked, just before each call.
+        traces: Keeps a trace of each request.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
         clock: Tells the time; the system's when left out.
         path: The directory of an embedded index. It is made when it is not there.
@@ -96,6 +106,9 @@ class RagPipeline:
         time_weighting: TimeWeightedOptions | None = None,
         caching: CachingOptions | None = None,
         cache_backend: CacheBackend | None = None,
+        chat: ChatClient | None = None,
+        observers: Sequence[PromptObserver] = (),
+        traces: TraceStore | None = None,
         token_counter: TokenCounter | None = None,
         clock: Clock | None = None,
         path: str | PathLike[str] | None = None,
@@ -113,10 +126,13 @@ class RagPipeline:
             time_weighting=time_weighting,
             caching=caching,
             cache_backend=cache_backend,
+            chat=chat,
+            observers=observers,
             token_counter=token_counter,
             clock=clock,
             path=None if path is None else Path(path),
         )
+        self._traces = traces
         self._opening = asyncio.Lock()
         self._open: OpenPipeline | None = None
         self._closed = False
@@ -182,7 +198,42 @@ class RagPipeline:
             CapabilityError: The configured parts cannot do what the options ask for.
             RagError: No arm of the search could serve.
         """
-        return await (await self._ready()).retriever.retrieve(query, options or RetrievalOptions())
+        with record(self._traces, "retrieve", query) as recording:
+            retriever = (await self._ready()).retriever
+            recording.page = page = await retriever.retrieve(query, options or RetrievalOptions())
+            return page
+
+    async def ask(self, query: str, options: RagOptions | None = None) -> RagResponse:
+        """Answer a question from what `retrieve` finds.
+
+        Args:
+            query: What the user asks, in words.
+            options: What retrieval switches on, and how the model is asked.
+
+        Raises:
+            CapabilityError: The pipeline has no chat model.
+            ChatError: The model failed or gave no answer.
+            RagError: As `retrieve`.
+        """
+        with record(self._traces, "ask", query) as recording:
+            return await (await self._answers()).ask(query, options or RagOptions(), recording)
+
+    async def ask_streaming(
+        self, query: str, options: RagOptions | None = None
+    ) -> AsyncGenerator[RagStreamingUpdate, None]:
+        """Answer piece by piece: first the sources, then text, last the whole response.
+
+        A caller that stops early closes the generator, with `aclose()` or `contextlib.aclosing`: the model's stream has
+        ended when that returns.
+
+        Raises:
+            RagError: As `ask`.
+        """
+        with record(self._traces, "ask_streaming", query) as recording:
+            engine = await self._answers()
+            async with aclosing(engine.ask_streaming(query, options or RagOptions(), recording)) as updates:
+                async for update in updates:
+                    yield update
 
     async def explain(self, query: str, options: RetrievalOptions | None = None) -> Explanation:
         """Retrieve, and return the record of the call: print it to see why each chunk came and the others did not."""
@@ -207,6 +258,12 @@ class RagPipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+    async def _answers(self) -> AnswerEngine:
+        answers = (await self._ready()).answers
+        if answers is None:
+            raise CapabilityError("asking needs a chat model: give the pipeline chat=…, such as OpenAIChat(…)")
+        return answers
 
     async def _ready(self) -> OpenPipeline:
         """Open what is to be opened, once; only success is remembered."""

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import assert_type
 
 import numpy as np
 import numpy.typing as npt
 
 import ragstone as rs
-from ragstone.models import ArmEvidence, ParsedDocument
+from ragstone.models import ArmEvidence, ChatMessage, ParsedDocument
 from ragstone.ports import (
     CacheBackend,
+    ChatClient,
     ChunkingStrategy,
     DocumentParser,
     Embedder,
@@ -21,6 +23,7 @@ from ragstone.ports import (
     TokenCounter,
     VectorStore,
 )
+from ragstone.testing import ScriptedChat
 
 
 class LetterEmbedder:
@@ -58,6 +61,15 @@ class WholeDocument:
         return [rs.TextChunk(document.text, document_id, 0, 0, len(document.text))]
 
 
+class Notes:
+    """Nor an observer."""
+
+    def on_prompt(self, messages: Sequence[ChatMessage]) -> None:
+        assert messages
+
+
+chat: ChatClient = rs.OpenAIChat(model="m", base_url="http://localhost/v1")
+scripted: ChatClient = ScriptedChat(["yes", ValueError("no")])
 embedder: Embedder = LetterEmbedder()
 encoders: list[SparseEmbedder] = [LetterEncoder(), rs.OnnxSpladeEncoder("model.onnx", "vocab.txt", top_terms=64)]
 counter: TokenCounter = WordCounter()
@@ -132,6 +144,30 @@ async def techniques() -> None:
         assert_type(pipelines.names, tuple[str, ...])
 
 
+async def asking() -> None:
+    traces = rs.TraceStore(capacity=10)
+    rag = rs.RagPipeline(chat=chat, observers=[Notes()], traces=traces)
+    history = [{"role": "user", "content": "hello"}]
+    response = await rag.ask("query", rs.RagOptions(temperature=0.2, conversation_history=history, top_k=3))
+    assert_type(response, rs.RagResponse)
+    assert_type(response.sources, tuple[rs.SearchResult, ...])
+    for citation in response.citations:
+        assert_type(citation, rs.Citation)
+        assert_type(citation.document_span, tuple[int, int])
+    async with aclosing(rag.ask_streaming("query")) as updates:
+        async for update in updates:
+            assert_type(update, rs.RagStreamingUpdate)
+            assert_type(update.text_delta, str | None)
+    memory = rs.PersistentMemory(store, embedder, options=rs.PersistentMemoryOptions(top_k=2))
+    talk = rs.Conversation(rag, memory=rs.ConversationMemory(500, token_counter=counter), persistent=memory)
+    assert_type(await talk.ask("query"), rs.RagResponse)
+    assert_type([trace.error for trace in traces], list[str | None])
+    assert_type(traces.last, rs.Trace | None)
+    with rs.sync(rag) as blocking:
+        assert_type(blocking.ask("query"), rs.RagResponse)
+        assert_type([each.response for each in blocking.ask_streaming("query")], list[rs.RagResponse | None])
+
+
 def engine() -> None:
     index = rs.Bm25Index(k1=1.2, b=0.5)
     index.add("a", 0, "text", {"year": 2026})
@@ -154,4 +190,5 @@ def engine() -> None:
 
 asyncio.run(pipeline())
 asyncio.run(techniques())
+asyncio.run(asking())
 engine()
