@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 from uuid import uuid4
 
+from ragstone.clock import SystemClock
 from ragstone.encoders import embed_checked
 from ragstone.errors import ConfigurationError
 from ragstone.metadata import MetadataValue
@@ -81,7 +82,7 @@ class PersistentMemory:
         self._embedder = embedder
         self._owner = owner
         self._options = options or PersistentMemoryOptions()
-        self._clock = clock
+        self._clock: Clock = SystemClock() if clock is None else clock
         self._opening = asyncio.Lock()
         self._open = False
         self._warned = False
@@ -96,8 +97,11 @@ class PersistentMemory:
         await self._initialize()
         turn_id = uuid4().hex
         text = f"{question}\n{answer}"
-        now = datetime.now(UTC) if self._clock is None else self._clock.now()
-        metadata: dict[str, MetadataValue] = {_OWNER: self._owner, _WHEN: now, _QUESTION_LENGTH: len(question)}
+        metadata: dict[str, MetadataValue] = {
+            _OWNER: self._owner,
+            _WHEN: self._clock.now(),
+            _QUESTION_LENGTH: len(question),
+        }
         (vector,) = await embed_checked(self._embedder, [text])
         await self._store.store([EmbeddedChunk(TextChunk(text, turn_id, 0, 0, len(text), metadata), vector)])
         return turn_id
