@@ -50,10 +50,19 @@ from ragstone.models import (
     SearchResult,
     TextChunk,
 )
-from ragstone.options import EnsembleOptions, IngestionOptions, RagOptions, RetrievalOptions
+from ragstone.options import (
+    DeepResearchOptions,
+    EnsembleOptions,
+    HydeOptions,
+    IngestionOptions,
+    MultiQueryOptions,
+    RagOptions,
+    RetrievalOptions,
+)
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
+from ragstone.retrieval.planning import RetrievalPlan
 from ragstone.sparse_vector import SparseVector
 from ragstone.specifications import DocumentIdSpec, HasTagSpec, MinScoreSpec
 from ragstone.sync import sync
@@ -64,6 +73,7 @@ __all__ = [
     "Bm25Term",
     "Budget",
     "ChunkKey",
+    "DeepResearchOptions",
     "DocumentIdSpec",
     "DocumentMetadata",
     "EmbeddedChunk",
@@ -73,6 +83,7 @@ __all__ = [
     "Fused",
     "FusedRanking",
     "HasTagSpec",
+    "HydeOptions",
     "IngestionOptions",
     "IngestionProgress",
     "IngestionReport",
@@ -81,6 +92,7 @@ __all__ = [
     "MarkdownChunker",
     "MinScoreSpec",
     "MmrPick",
+    "MultiQueryOptions",
     "OnnxEmbedder",
     "OpenAIEmbedder",
     "RagError",
@@ -88,6 +100,7 @@ __all__ = [
     "RagPipeline",
     "RecursiveChunker",
     "RetrievalOptions",
+    "RetrievalPlan",
     "ScoreScale",
     "SearchOptions",
     "SearchPage",

@@ -15,9 +15,17 @@ from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
 from ragstone.ingestion.ingestor import Ingestor, Source
 from ragstone.models import DocumentMetadata, EmbeddedChunk, IngestionReport, IngestionResult, StoredDocument
-from ragstone.options import IngestionOptions, RetrievalOptions
+from ragstone.options import (
+    DeepResearchOptions,
+    HydeOptions,
+    IngestionOptions,
+    MultiQueryOptions,
+    RagOptions,
+    RetrievalOptions,
+)
 from ragstone.persistence.directory import IndexDirectory
 from ragstone.ports import (
+    ChatClient,
     ChunkingStrategy,
     DocumentParser,
     Embedder,
@@ -29,6 +37,7 @@ from ragstone.ports import (
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
 from ragstone.retrieval.parts import RetrievalParts
+from ragstone.retrieval.planning import PlannedStage, RetrievalPlan
 from ragstone.retrieval.retriever import Retriever
 from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
 
@@ -60,6 +69,10 @@ class RagPipeline:
         chunker: Cuts documents; a `RecursiveChunker` of 512 characters with an overlap of 50 when left out.
         parsers: Read documents, the first that can reads one; those of Ragstone when left out.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
+        chat: The chat model that the techniques ask.
+        hyde: Searches with hypothetical answers in place of the query; needs `chat` and `embedder`.
+        multi_query: Searches for other phrasings of the query as well; needs `chat`.
+        deep_research: Searches for sub-queries until the page suffices; needs `chat`.
         path: The directory of an embedded index. It is made when it is not there.
 
     Raises:
@@ -86,6 +99,10 @@ class RagPipeline:
         chunker: ChunkingStrategy | None = None,
         parsers: Sequence[DocumentParser] | None = None,
         token_counter: TokenCounter | None = None,
+        chat: ChatClient | None = None,
+        hyde: HydeOptions | None = None,
+        multi_query: MultiQueryOptions | None = None,
+        deep_research: DeepResearchOptions | None = None,
         path: str | PathLike[str] | None = None,
     ) -> None:
         if store is not None and embedder is None:
@@ -96,12 +113,18 @@ class RagPipeline:
             raise ConfigurationError(
                 "path= keeps an embedded index: leave out store= and keyword_index=, or leave out path="
             )
+        _require("chat", chat, hyde=hyde, multi_query=multi_query, deep_research=deep_research)
+        _require("embedder", embedder, hyde=hyde)
         self._embedder = embedder
         self._store = InMemoryVectorStore() if store is None and embedder is not None else store
         self._keyword_index: KeywordIndex = InMemoryBm25Index() if keyword_index is None else keyword_index
         self._chunker = chunker
         self._parsers = parsers
         self._token_counter = token_counter
+        self._chat = chat
+        self._hyde = hyde
+        self._multi_query = multi_query
+        self._deep_research = deep_research
         self._path = None if path is None else Path(path)
         self._opening = asyncio.Lock()
         self._parts: _Ready | None = None
@@ -174,6 +197,22 @@ class RagPipeline:
         """Retrieve, and return the record of the call: print it to see why each chunk came and the others did not."""
         return (await self.retrieve(query, options)).explain()
 
+    def plan(self, options: RetrievalOptions | None = None) -> RetrievalPlan:
+        """Say what a call with these options will do and cost at most, without doing it. Print it for a table.
+
+        `RagOptions` plan an answer: a retrieval, and the request for the answer around it.
+
+        Raises:
+            CapabilityError: The configured parts cannot do what the options ask for.
+            ConfigurationError: `RagOptions`, and there is no chat model to ask.
+        """
+        plan = Retriever(self._retrieval_parts()).plan(options or RetrievalOptions())
+        if not isinstance(options, RagOptions):
+            return plan
+        if self._chat is None:
+            raise ConfigurationError("RagOptions plan an answer, which needs a chat model: give the pipeline chat=…")
+        return plan.surrounded(PlannedStage(name="ask", llm_calls=1))
+
     async def delete(self, document_id: str) -> bool:
         """Remove every trace of a document; return whether it was known. A document that is not there is no error."""
         return await (await self._ready()).ingestor.delete(document_id)
@@ -224,15 +263,19 @@ class RagPipeline:
             chunker=self._chunker,
             journal=journal,
         )
-        retriever = Retriever(
-            RetrievalParts(
-                store=self._store,
-                keyword_index=self._keyword_index,
-                embedder=self._embedder,
-                token_counter=self._token_counter,
-            )
+        return _Ready(ingestor, Retriever(self._retrieval_parts()), journal)
+
+    def _retrieval_parts(self) -> RetrievalParts:
+        return RetrievalParts(
+            store=self._store,
+            keyword_index=self._keyword_index,
+            embedder=self._embedder,
+            token_counter=self._token_counter,
+            chat=self._chat,
+            hyde=self._hyde,
+            multi_query=self._multi_query,
+            deep_research=self._deep_research,
         )
-        return _Ready(ingestor, retriever, journal)
 
     def _open_directory(self, path: Path) -> IndexDirectory:
         embedder = self._embedder
@@ -249,6 +292,15 @@ class RagPipeline:
             await offload(self._keyword_index.add, chunks)
             if self._store is not None:
                 await self._store.store([embedded for document in batch for embedded in _embedded(document)])
+
+
+def _require(field: str, part: object, **techniques: object) -> None:
+    """Refuse techniques that are configured without the part that they work with."""
+    for name, options in techniques.items():
+        if options is not None and part is None:
+            raise ConfigurationError(
+                f"{name}={type(options).__name__}(…) needs {field}=…: give it, or leave {name} out"
+            )
 
 
 def _take(documents: Iterator[StoredDocument]) -> list[StoredDocument]:

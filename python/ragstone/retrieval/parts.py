@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragstone.options import DeepResearchOptions, HydeOptions, MultiQueryOptions
 from ragstone.ports import ChatClient, Embedder, KeywordIndex, TokenCounter, VectorStore
 
 __all__ = ["RetrievalParts"]
@@ -19,6 +20,9 @@ class RetrievalParts:
         embedder: Embeds queries, and chunks whose vectors nobody else can give.
         token_counter: Counts for the token budget; `None` counts cl100k_base.
         chat: The chat model of the techniques that ask one.
+        hyde: Hypothetical answers to search with; needs `chat` and `embedder`.
+        multi_query: Variants of the query to search for; needs `chat`.
+        deep_research: Sub-queries until the page suffices; needs `chat`.
     """
 
     store: VectorStore | None = None
@@ -26,3 +30,6 @@ class RetrievalParts:
     embedder: Embedder | None = None
     token_counter: TokenCounter | None = None
     chat: ChatClient | None = None
+    hyde: HydeOptions | None = None
+    multi_query: MultiQueryOptions | None = None
+    deep_research: DeepResearchOptions | None = None
