@@ -1,14 +1,14 @@
 """Uses of the public API, checked by the strictest settings of mypy and basedpyright; it is never run."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import assert_type
 
 import numpy as np
 import numpy.typing as npt
 
 import ragstone as rs
-from ragstone.models import ArmEvidence, ParsedDocument
+from ragstone.models import ArmEvidence, ChatDelta, ChatMessage, ChatReply, ParsedDocument
 from ragstone.ports import ChunkingStrategy, DocumentParser, Embedder, InputType, TokenCounter, VectorStore
 
 
@@ -36,6 +36,20 @@ class WholeDocument:
 
     def chunk(self, document: ParsedDocument, document_id: str) -> list[rs.TextChunk]:
         return [rs.TextChunk(document.text, document_id, 0, 0, len(document.text))]
+
+
+class SilentChat:
+    """Nor a chat model."""
+
+    identity = "silent"
+
+    async def complete(self, messages: Sequence[ChatMessage], *, temperature: float | None = None) -> ChatReply:
+        return ChatReply(text="")
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, temperature: float | None = None
+    ) -> AsyncIterator[ChatDelta]:
+        yield ChatDelta()
 
 
 embedder: Embedder = LetterEmbedder()
@@ -81,6 +95,16 @@ async def pipeline() -> None:
         assert_type(contributions, list[float])
     assert_type(await rag.explain("query"), rs.Explanation)
     assert_type(await rag.delete("a"), bool)
+    asking = rs.RagPipeline(
+        embedder=embedder,
+        chat=SilentChat(),
+        hyde=rs.HydeOptions(hypothesis_count=1),
+        multi_query=rs.MultiQueryOptions(variant_count=2),
+        deep_research=rs.DeepResearchOptions(max_depth=1),
+    )
+    plan = asking.plan(options)
+    assert_type(plan, rs.RetrievalPlan)
+    assert_type([(stage.name, stage.llm_calls) for stage in plan.stages], list[tuple[str, int]])
     with rs.sync(rag) as blocking:
         assert_type(blocking.retrieve("query"), rs.SearchPage)
 
