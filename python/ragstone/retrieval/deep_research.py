@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, cast
 
 from ragstone.concurrency import together
@@ -13,9 +14,10 @@ from ragstone.options import DeepResearchOptions
 from ragstone.ports import ChatClient
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
 from ragstone.retrieval.faults import described
+from ragstone.retrieval.memo import Memo
 from ragstone.retrieval.planning import Cost, InnerCost
 from ragstone.retrieval.prompting import ask
-from ragstone.retrieval.rankings import Ranking, merge, ranking_or_warning
+from ragstone.retrieval.rankings import NamedRanking, merge, ranking_or_warning
 from ragstone.retrieval.variants import distinct
 from ragstone.templates import fill
 
@@ -44,11 +46,12 @@ class DeepResearch:
     """Search, ask the model whether that suffices, search for the sub-queries that it names, and ask again.
 
     The rankings of the query and of every sub-query are merged by reciprocal ranks. A page that nothing was added to is
-    the inner search's own.
+    the inner search's own. Lives as long as the call, in which the same is asked once.
     """
 
     options: DeepResearchOptions
     chat: ChatClient
+    _known: Memo[str, _Verdict] = field(default_factory=Memo[str, _Verdict], init=False)
 
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return at most `query.depth` candidates.
@@ -57,7 +60,7 @@ class DeepResearch:
             RagError: The search for the query itself failed; the model was not asked.
         """
         page = await search(query)
-        rankings = [Ranking(query.text, page)]
+        rankings = [NamedRanking(query.text, page)]
         asked = [query.text]
         warnings: list[str] = []
         for _ in range(self.options.max_depth):
@@ -69,7 +72,7 @@ class DeepResearch:
                 break
             asked.extend(fresh)
             outcomes = await together(ranking_or_warning("sub_query", query.worded(text), search) for text in fresh)
-            rankings.extend(outcome for outcome in outcomes if isinstance(outcome, Ranking))
+            rankings.extend(outcome for outcome in outcomes if isinstance(outcome, NamedRanking))
             warnings.extend(outcome for outcome in outcomes if isinstance(outcome, str))
             page = _page(rankings, query.depth, complete=len(rankings) == len(asked))
         page = page.warning(*dict.fromkeys(warnings))
@@ -87,6 +90,9 @@ class DeepResearch:
             sources=_numbered(sources),
             count=self.options.sub_query_count,
         )
+        return await self._known.get(prompt, partial(self._verdict, prompt))
+
+    async def _verdict(self, prompt: str) -> _Verdict:
         answer = await ask(self.chat, prompt)
         verdict = None if isinstance(answer, Exception) else _read(first_object(answer))
         if verdict is not None:
@@ -99,7 +105,7 @@ class DeepResearch:
         )
 
 
-def _page(rankings: Sequence[Ranking], depth: int, *, complete: bool) -> Candidates:
+def _page(rankings: Sequence[NamedRanking], depth: int, *, complete: bool) -> Candidates:
     merged = merge("sub_query", rankings, complete=complete)
     beyond = [
         candidate.dropped("deep_research", f"rank {place} is beyond top_k {depth}")

@@ -15,7 +15,7 @@ from ragstone.models import ChunkKey, RankingEvidence, ScoreScale
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
 from ragstone.retrieval.faults import described, tried
 
-__all__ = ["Ranking", "RankingKind", "merge", "ranking_or_warning"]
+__all__ = ["NamedRanking", "RankingKind", "merge", "ranking_or_warning"]
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _K: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class NamedRanking:
     """What was found for one of several queries.
 
     Attributes:
@@ -38,7 +38,7 @@ class Ranking:
     found: Candidates
 
 
-async def ranking_or_warning(kind: RankingKind, query: Query, search: Search) -> Ranking | str:
+async def ranking_or_warning(kind: RankingKind, query: Query, search: Search) -> NamedRanking | str:
     """Search for one of several queries; where that fails, return the warning that it was left out.
 
     Raises:
@@ -47,13 +47,13 @@ async def ranking_or_warning(kind: RankingKind, query: Query, search: Search) ->
     """
     found = await tried(search(query))
     if not isinstance(found, Exception):
-        return Ranking(query.text, found)
+        return NamedRanking(query.text, found)
     reason = described(found)
     _log.warning("%s_failed: %s", kind, reason)
     return f"the search for a {kind.replace('_', '-')} failed and was left out: {reason}"
 
 
-def merge(kind: RankingKind, rankings: Sequence[Ranking], *, complete: bool) -> Candidates:
+def merge(kind: RankingKind, rankings: Sequence[NamedRanking], *, complete: bool) -> Candidates:
     """Merge by reciprocal ranks, `score = Σ 1 / (60 + rank)`; equal scores by document id, then chunk index.
 
     Contributions add up to a score exactly. Where only the first ranking holds anything, it is returned as it is.
@@ -88,7 +88,7 @@ def merge(kind: RankingKind, rankings: Sequence[Ranking], *, complete: bool) -> 
     return replace(state, kept=kept, dropped=_dropped(rankings, {candidate.key for candidate in kept}))
 
 
-def _shared(rankings: Sequence[Ranking], *, complete: bool) -> Candidates:
+def _shared(rankings: Sequence[NamedRanking], *, complete: bool) -> Candidates:
     """The first ranking, with what is known of all of them."""
     first, *others = rankings
     found = [ranking.found for ranking in rankings]
@@ -108,7 +108,7 @@ def _shared(rankings: Sequence[Ranking], *, complete: bool) -> Candidates:
     )
 
 
-def _dropped(rankings: Sequence[Ranking], kept: set[ChunkKey]) -> tuple[Candidate, ...]:
+def _dropped(rankings: Sequence[NamedRanking], kept: set[ChunkKey]) -> tuple[Candidate, ...]:
     """The first verdict on each chunk that no ranking holds."""
     verdicts: dict[ChunkKey, Candidate] = {}
     for ranking in rankings:

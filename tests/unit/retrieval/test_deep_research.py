@@ -10,6 +10,8 @@ import pytest
 import ragstone as rs
 from ragstone.errors import ChatError, ConfigurationError, StoreError
 from ragstone.models import RankingEvidence, ScoreScale
+from ragstone.retrieval.candidate import Candidates, Query
+from ragstone.retrieval.deep_research import DeepResearch
 from ragstone.testing import ScriptedChat
 from support.techniques import SECRET, SUFFICIENT, TEXTS, FailsOn, chat_of, names, pipeline, prompts
 
@@ -265,3 +267,17 @@ async def test_a_call_can_do_without():
     assert (list(page.timings), chat.calls) == (["cut", "search"], 0)
     with pytest.raises(ConfigurationError, match=r"deep_research=DeepResearchOptions.*needs chat="):
         rs.RagPipeline(deep_research=OPTIONS)
+
+
+@pytest.mark.row("F7")
+async def test_a_stage_around_it_that_asks_again_pays_for_no_verdict_twice():
+    chat = ScriptedChat([ENOUGH])
+    research = DeepResearch(OPTIONS, chat)
+
+    async def search(query):
+        return Candidates(kept=())
+
+    query = Query(QUERY, rs.RetrievalOptions(), 5)
+    for _ in range(2):
+        assert not (await research(query, search)).warnings
+    assert chat.calls == 1

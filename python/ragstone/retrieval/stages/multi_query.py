@@ -15,7 +15,7 @@ from ragstone.retrieval.faults import described
 from ragstone.retrieval.memo import Memo
 from ragstone.retrieval.planning import Cost, InnerCost
 from ragstone.retrieval.prompting import ask, turns
-from ragstone.retrieval.rankings import Ranking, merge, ranking_or_warning
+from ragstone.retrieval.rankings import NamedRanking, merge, ranking_or_warning
 from ragstone.retrieval.variants import read_variants
 from ragstone.templates import fill
 
@@ -56,7 +56,7 @@ class MultiQuery:
                 *(ranking_or_warning("variant", query.worded(text), search) for text in expansion.variants),
             ]
         )
-        rankings = [ranking for ranking in (own, *others) if isinstance(ranking, Ranking)]
+        rankings = [ranking for ranking in (own, *others) if isinstance(ranking, NamedRanking)]
         failed = [warning for warning in others if isinstance(warning, str)]
         return merge("variant", rankings, complete=not failed).warning(*expansion.warnings, *dict.fromkeys(failed))
 
@@ -76,5 +76,5 @@ class MultiQuery:
         return _Expansion((), (f"the query was searched for alone, since it could not be expanded: {reason}",))
 
 
-async def _own(query: Query, search: Search) -> Ranking:
-    return Ranking(query.text, await search(query))
+async def _own(query: Query, search: Search) -> NamedRanking:
+    return NamedRanking(query.text, await search(query))
