@@ -46,12 +46,12 @@ class DeepResearch:
     """Search, ask the model whether that suffices, search for the sub-queries that it names, and ask again.
 
     The rankings of the query and of every sub-query are merged by reciprocal ranks. A page that nothing was added to is
-    the inner search's own. Lives as long as the call, in which the same is asked once.
+    the inner search's own. Lives as long as the call, in which no round asks the same twice.
     """
 
     options: DeepResearchOptions
     chat: ChatClient
-    _known: Memo[str, _Verdict] = field(default_factory=Memo[str, _Verdict], init=False)
+    _known: Memo[tuple[int, str], _Verdict] = field(default_factory=Memo[tuple[int, str], _Verdict], init=False)
 
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return at most `query.depth` candidates.
@@ -63,8 +63,8 @@ class DeepResearch:
         rankings = [NamedRanking(query.text, page)]
         asked = [query.text]
         warnings: list[str] = []
-        for _ in range(self.options.max_depth):
-            verdict = await self._judge(query.text, page.kept)
+        for number in range(self.options.max_depth):
+            verdict = await self._judge(number, query.text, page.kept)
             if verdict.warning is not None:
                 warnings.append(verdict.warning)
             fresh = distinct(verdict.sub_queries, besides=asked)[: self.options.sub_query_count]
@@ -83,14 +83,14 @@ class DeepResearch:
         rounds = self.options.max_depth
         return Cost(llm_calls=rounds) + inner(depth).times(1 + rounds * self.options.sub_query_count)
 
-    async def _judge(self, question: str, sources: Sequence[Candidate]) -> _Verdict:
+    async def _judge(self, number: int, question: str, sources: Sequence[Candidate]) -> _Verdict:
         prompt = fill(
             self.options.sufficiency_prompt or _PROMPT,
             query=question,
             sources=_numbered(sources),
             count=self.options.sub_query_count,
         )
-        return await self._known.get(prompt, partial(self._verdict, prompt))
+        return await self._known.get((number, prompt), partial(self._verdict, prompt))
 
     async def _verdict(self, prompt: str) -> _Verdict:
         answer = await ask(self.chat, prompt)
