@@ -16,6 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The same profile everywhere but in the wheel, so that Cargo builds each dependency once.
 PROFILE := fast
 RUST_SOURCES := $(shell find rust -type f \( -name '*.rs' -o -name '*.toml' -o -path '*/assets/*' \)) Cargo.toml
+
 PYTHON_FILES := python tests examples benches tools
 
 .PHONY: help venv demo test lint format rows bench bench-rust docs wheel clean toolchain
@@ -50,6 +51,7 @@ $(STAMPS)/demo: pyproject.toml $(STAMPS)/venv
 
 $(STAMPS)/dev: pyproject.toml $(STAMPS)/venv
 	$(call install,'.[all]' --group test --group lint --group docs)
+	@$(PIP) install --no-deps --group parts
 	@touch $(STAMPS)/demo
 
 $(STAMPS)/core: $(RUST_SOURCES) $(STAMPS)/venv | toolchain

@@ -9,7 +9,7 @@ release wheel of this tree and writes its results, a JSON line each, to `.bench/
 makes the documentation page of them. Exits with 1 when a peer's answers are not what they must be.
 
 What the tasks cover stands at the top of their scripts: bm25.py, dense.py, codes.py, fusion.py,
-tokens.py, pipeline.py.
+tokens.py, chain.py, pipeline.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benches.harness import ROOT, PeerError, Session, Settings
 
 __all__ = ["main"]
 
-TASKS = ("bm25", "dense", "codes", "fusion", "tokens", "pipeline")
+TASKS = ("bm25", "dense", "codes", "fusion", "tokens", "chain", "pipeline")
 
 
 def main() -> int:

@@ -7,7 +7,8 @@ Documents in, the right chunks out: `RagPipeline`. The engine alone, for those w
 import logging
 
 from ragstone import errors, ports, stores
-from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
+from ragstone.caching import CachingChat, CachingEmbedder, RedisCache
+from ragstone.encoders import OnnxEmbedder, OnnxSpladeEncoder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
 from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
 from ragstone.engine.rank import (
@@ -35,6 +36,7 @@ from ragstone.engine.tokens import (
 )
 from ragstone.engine.version import __version__
 from ragstone.errors import RagError
+from ragstone.factory import RagPipelineFactory
 from ragstone.ingestion.chunking import MarkdownChunker, RecursiveChunker, SentenceChunker, TokenChunker
 from ragstone.metadata import matches
 from ragstone.models import (
@@ -51,13 +53,17 @@ from ragstone.models import (
     TextChunk,
 )
 from ragstone.options import (
+    CachingOptions,
     DeepResearchOptions,
     EnsembleOptions,
     HydeOptions,
     IngestionOptions,
     MultiQueryOptions,
+    ParentDocumentOptions,
     RagOptions,
     RetrievalOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
 )
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.explanation import Explanation
@@ -72,6 +78,9 @@ __all__ = [
     "Bm25Index",
     "Bm25Term",
     "Budget",
+    "CachingChat",
+    "CachingEmbedder",
+    "CachingOptions",
     "ChunkKey",
     "DeepResearchOptions",
     "DocumentIdSpec",
@@ -94,11 +103,15 @@ __all__ = [
     "MmrPick",
     "MultiQueryOptions",
     "OnnxEmbedder",
+    "OnnxSpladeEncoder",
     "OpenAIEmbedder",
+    "ParentDocumentOptions",
     "RagError",
     "RagOptions",
     "RagPipeline",
+    "RagPipelineFactory",
     "RecursiveChunker",
+    "RedisCache",
     "RetrievalOptions",
     "RetrievalPlan",
     "ScoreScale",
@@ -109,8 +122,10 @@ __all__ = [
     "SparseHit",
     "SparseIndex",
     "SparseVector",
+    "TagRetrievalOptions",
     "TextChunk",
     "TiktokenCounter",
+    "TimeWeightedOptions",
     "TokenChunker",
     "TokenizerJsonCounter",
     "Twin",

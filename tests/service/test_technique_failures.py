@@ -10,7 +10,7 @@ import pytest
 
 import ragstone as rs
 from ragstone.errors import ChatError, RagError, StoreError
-from ragstone.stores.memory import InMemoryVectorStore
+from ragstone.stores import InMemoryVectorStore
 from ragstone.testing import FailingChat, FailingEmbedder, HangingChat, HangingEmbedder, HashEmbedder, ScriptedChat
 from support.techniques import HYDE, MULTI_QUERY, SECRET, SUFFICIENT, names, pipeline, reply_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import ragstone as rs
-from ragstone.stores.memory import InMemoryBm25Index
+from ragstone.stores import InMemoryBm25Index
 from ragstone.testing import HashEmbedder, ScriptedChat
 
 TEXTS = {

@@ -9,7 +9,18 @@ import numpy.typing as npt
 
 import ragstone as rs
 from ragstone.models import ArmEvidence, ChatDelta, ChatMessage, ChatReply, ParsedDocument
-from ragstone.ports import ChunkingStrategy, DocumentParser, Embedder, InputType, TokenCounter, VectorStore
+from ragstone.ports import (
+    CacheBackend,
+    ChunkingStrategy,
+    DocumentParser,
+    Embedder,
+    InputType,
+    ParentChunkStore,
+    SparseEmbedder,
+    SparseSearchable,
+    TokenCounter,
+    VectorStore,
+)
 
 
 class LetterEmbedder:
@@ -20,6 +31,15 @@ class LetterEmbedder:
 
     async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> npt.NDArray[np.float32]:
         return np.zeros((len(texts), 26), dtype=np.float32)
+
+
+class LetterEncoder:
+    """Nor does a sparse encoder."""
+
+    identity = "letters"
+
+    async def embed_sparse(self, texts: Sequence[str], *, input_type: InputType = "document") -> list[rs.SparseVector]:
+        return [rs.SparseVector.from_dict({ord(letter): 1.0 for letter in text}) for text in texts]
 
 
 class WordCounter:
@@ -53,6 +73,7 @@ class SilentChat:
 
 
 embedder: Embedder = LetterEmbedder()
+encoders: list[SparseEmbedder] = [LetterEncoder(), rs.OnnxSpladeEncoder("model.onnx", "vocab.txt", top_terms=64)]
 counter: TokenCounter = WordCounter()
 chunker: ChunkingStrategy = WholeDocument()
 chunkers: list[ChunkingStrategy] = [
@@ -62,6 +83,8 @@ chunkers: list[ChunkingStrategy] = [
     rs.TokenChunker(),
 ]
 store: VectorStore = rs.stores.InMemoryVectorStore()
+searchable: SparseSearchable = rs.stores.InMemoryVectorStore()
+parent_store: ParentChunkStore = rs.stores.InMemoryParentChunkStore()
 parsers: list[DocumentParser] = []
 
 
@@ -72,6 +95,12 @@ def recent(result: rs.SearchResult) -> bool:
 
 async def pipeline() -> None:
     rag = rs.RagPipeline(embedder=embedder, store=store, chunker=chunker, parsers=parsers, token_counter=counter)
+    rs.RagPipeline(
+        embedder=embedder,
+        sparse_encoder=encoders[0],
+        parents=rs.ParentDocumentOptions(parent_chunk_size=1024),
+        parent_store=parent_store,
+    )
     metadata = rs.DocumentMetadata(document_id="a", tags={"year": 2026, "draft": False, "department": "hr"})
     assert_type(await rag.ingest("a.md", metadata), rs.IngestionResult)
     assert_type(
@@ -109,6 +138,24 @@ async def pipeline() -> None:
         assert_type(blocking.retrieve("query"), rs.SearchPage)
 
 
+async def techniques() -> None:
+    cache: CacheBackend = rs.RedisCache("redis://127.0.0.1:6379/0", prefix="mine:")
+    remembering: Embedder = rs.CachingEmbedder(embedder, ttl=60, backend=cache)
+    rag = rs.RagPipeline(
+        embedder=remembering,
+        tag_retrieval=rs.TagRetrievalOptions(top_k=2),
+        time_weighting=rs.TimeWeightedOptions(decay_rate=0.001),
+        caching=rs.CachingOptions(result_ttl=None),
+        cache_backend=cache,
+    )
+    async with rs.RagPipelineFactory(shared={"embedder": LetterEmbedder}) as pipelines:
+        pipelines.add("a", lambda shared: rs.RagPipeline(embedder=shared.embedder))
+        pipelines.add("b", lambda _: rag)
+        assert_type(pipelines.get("a"), rs.RagPipeline)
+        assert_type("a" in pipelines, bool)
+        assert_type(pipelines.names, tuple[str, ...])
+
+
 def engine() -> None:
     index = rs.Bm25Index(k1=1.2, b=0.5)
     index.add("a", 0, "text", {"year": 2026})
@@ -129,4 +176,5 @@ def engine() -> None:
 
 
 asyncio.run(pipeline())
+asyncio.run(techniques())
 engine()

@@ -30,7 +30,7 @@ class ModelTokenizer:
         ConfigurationError: The file is no tokenizer, or `max_tokens` leaves no room beside the special tokens.
     """
 
-    __slots__ = ("_tokenizer", "padding_id")
+    __slots__ = ("_tokenizer", "padding_id", "vocabulary")
 
     def __init__(self, path: Path, *, max_tokens: int) -> None:
         require("tokenizers", extra="onnx", purpose="Reading a model's tokenizer")
@@ -45,6 +45,8 @@ class ModelTokenizer:
         self._tokenizer = tokenizer
         self.padding_id = 0 if padding is None else int(padding["pad_id"])
         """What fills up a batch; masked, so that it never counts."""
+        self.vocabulary = int(tokenizer.get_vocab_size(with_added_tokens=True))
+        """How many entries it has."""
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokenise; a special token written out in a text counts as text."""

@@ -72,7 +72,6 @@ def test_ensemble_defaults_give_the_plain_sum_of_reciprocal_ranks():
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("use_sparse_search", True),
         ("use_crag", True),
         ("candidate_count", 30),
         ("use_compression", True),

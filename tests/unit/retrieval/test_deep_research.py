@@ -265,7 +265,7 @@ async def test_a_call_can_do_without():
     rag = await pipeline(chat=chat, deep_research=OPTIONS)
     page = await rag.retrieve(QUERY, rs.RetrievalOptions(use_deep_research=False))
     assert (list(page.timings), chat.calls) == (["cut", "search"], 0)
-    with pytest.raises(ConfigurationError, match=r"deep_research=DeepResearchOptions.*needs chat="):
+    with pytest.raises(ConfigurationError, match=r"deep_research=DeepResearchOptions.*needs a chat model: give chat="):
         rs.RagPipeline(deep_research=OPTIONS)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import ragstone as rs
 from ragstone.errors import ChatError, ConfigurationError, EmbeddingError
-from ragstone.stores.memory import InMemoryVectorStore
+from ragstone.stores import InMemoryVectorStore
 from ragstone.testing import FailingEmbedder, HashEmbedder, ScriptedChat
 from support.retrieval import TableEmbedder
 from support.techniques import HYDE, SECRET, chat_of, names, pipeline, prompts
@@ -241,8 +241,8 @@ def prompts_of(chat):
 @pytest.mark.parametrize(
     ("parts", "named"),
     [
-        ({"embedder": HashEmbedder()}, "hyde=HydeOptions.*needs chat="),
-        ({"chat": ScriptedChat()}, "hyde=HydeOptions.*needs embedder="),
+        ({"embedder": HashEmbedder()}, "hyde=HydeOptions.*needs a chat model: give chat="),
+        ({"chat": ScriptedChat()}, "hyde=HydeOptions.*needs an embedder: give embedder="),
     ],
 )
 def test_hyde_without_what_it_needs_is_refused_where_it_is_configured(parts, named):

@@ -170,7 +170,7 @@ async def test_variants_are_asked_for_without_a_temperature_of_ours():
 
 @pytest.mark.row("F2")
 def test_multi_query_without_a_chat_model_is_refused_where_it_is_configured():
-    with pytest.raises(ConfigurationError, match=r"multi_query=MultiQueryOptions.*needs chat="):
+    with pytest.raises(ConfigurationError, match=r"multi_query=MultiQueryOptions.*needs a chat model: give chat="):
         rs.RagPipeline(multi_query=OPTIONS)
 
 
