@@ -210,7 +210,8 @@ class RagPipeline:
     def plan(self, options: RetrievalOptions | None = None) -> RetrievalPlan:
         """Say what a call with these options will do and cost at most, without doing it. Print it for a table.
 
-        `RagOptions` plan an answer: a retrieval, and the request for the answer around it.
+        `RagOptions` plan an answer: a retrieval, and the request for the answer around it. A cache of pages
+        costs nothing and is listed once the pipeline is open.
 
         Raises:
             CapabilityError: The configured parts cannot do what the options ask for.
