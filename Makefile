@@ -66,7 +66,7 @@ venv: $(STAMPS)/dev $(STAMPS)/core ## Make .venv with Ragstone and all that its 
 demo: $(STAMPS)/demo $(STAMPS)/core ## Ingest real documents, search them, explain the hits, measure the ranking.
 	@$(BIN)/python examples/demo.py
 
-bench: $(STAMPS)/venv ## Measure Ragstone beside its peers; BENCH_OPTIONS=--quick takes two minutes.
+bench: $(STAMPS)/venv ## Measure Ragstone beside its peers; BENCH_OPTIONS=--quick takes three minutes.
 	@$(BIN)/python -m benches.run $(BENCH_OPTIONS)
 
 bench-rust: | toolchain ## Measure the Rust core alone.

@@ -1,16 +1,26 @@
 """Ragstone: the retrieval layer of RAG services.
 
-Documents in, the right chunks out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
+Documents in, the right chunks and answers out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
 `VectorIndex`, `rrf`, `mmr`, `count_tokens` and their kin.
 """
 
 import logging
 
 from ragstone import errors, ports, stores
+from ragstone.answering import (
+    Citation,
+    Conversation,
+    ConversationMemory,
+    PersistentMemory,
+    RagResponse,
+    RagStreamingUpdate,
+)
 from ragstone.caching import CachingChat, CachingEmbedder, RedisCache
+from ragstone.chat import OpenAIChat
+from ragstone.diagnostics import Trace, TraceStore
 from ragstone.encoders import OnnxEmbedder, OnnxSpladeEncoder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
-from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
+from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Memory, Bm25Term
 from ragstone.engine.rank import (
     Fused,
     FusedRanking,
@@ -60,6 +70,7 @@ from ragstone.options import (
     IngestionOptions,
     MultiQueryOptions,
     ParentDocumentOptions,
+    PersistentMemoryOptions,
     RagOptions,
     RetrievalOptions,
     TagRetrievalOptions,
@@ -76,12 +87,16 @@ from ragstone.sync import sync
 __all__ = [
     "Bm25Hit",
     "Bm25Index",
+    "Bm25Memory",
     "Bm25Term",
     "Budget",
     "CachingChat",
     "CachingEmbedder",
     "CachingOptions",
     "ChunkKey",
+    "Citation",
+    "Conversation",
+    "ConversationMemory",
     "DeepResearchOptions",
     "DocumentIdSpec",
     "DocumentMetadata",
@@ -104,12 +119,17 @@ __all__ = [
     "MultiQueryOptions",
     "OnnxEmbedder",
     "OnnxSpladeEncoder",
+    "OpenAIChat",
     "OpenAIEmbedder",
     "ParentDocumentOptions",
+    "PersistentMemory",
+    "PersistentMemoryOptions",
     "RagError",
     "RagOptions",
     "RagPipeline",
     "RagPipelineFactory",
+    "RagResponse",
+    "RagStreamingUpdate",
     "RecursiveChunker",
     "RedisCache",
     "RetrievalOptions",
@@ -128,6 +148,8 @@ __all__ = [
     "TimeWeightedOptions",
     "TokenChunker",
     "TokenizerJsonCounter",
+    "Trace",
+    "TraceStore",
     "Twin",
     "VectorHit",
     "VectorIndex",

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ragstone.caching import CachingEmbedder, IndexGeneration, TwoLevelCache
+from ragstone.answering.engine import AnswerEngine
+from ragstone.caching import CachingChat, CachingEmbedder, IndexGeneration, TwoLevelCache
 from ragstone.clock import SystemClock
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
@@ -31,6 +32,7 @@ from ragstone.ports import (
     Embedder,
     KeywordIndex,
     ParentChunkStore,
+    PromptObserver,
     SparseEmbedder,
     SparseSearchable,
     TokenCounter,
@@ -53,6 +55,7 @@ class OpenPipeline:
 
     ingestor: Ingestor
     retriever: Retriever
+    answers: AnswerEngine | None
     journal: IndexDirectory | None
 
 
@@ -72,7 +75,6 @@ class PipelineParts:
     parsers: Sequence[DocumentParser] | None
     parents: ParentDocumentOptions | None
     parent_store: ParentChunkStore | None
-    chat: ChatClient | None
     hyde: HydeOptions | None
     multi_query: MultiQueryOptions | None
     deep_research: DeepResearchOptions | None
@@ -80,6 +82,8 @@ class PipelineParts:
     time_weighting: TimeWeightedOptions | None
     caching: CachingOptions | None
     cache_backend: CacheBackend | None
+    chat: ChatClient | None
+    observers: Sequence[PromptObserver]
     token_counter: TokenCounter | None
     clock: Clock | None
     path: Path | None
@@ -143,7 +147,21 @@ class PipelineParts:
             generation=generation,
         )
         retriever = Retriever(await self._remembering(self.for_retrieval(), generation))
-        return OpenPipeline(ingestor, retriever, journal)
+        return OpenPipeline(ingestor, retriever, self._answers(retriever), journal)
+
+    def _answers(self, retriever: Retriever) -> AnswerEngine | None:
+        chat, options = self.chat, self.caching
+        if chat is None:
+            return None
+        if options is not None and options.answer_ttl is not None:
+            chat = CachingChat(
+                chat,
+                ttl=options.answer_ttl,
+                max_entries=options.max_entries,
+                clock=self._clock,
+                backend=self.cache_backend,
+            )
+        return AnswerEngine(retriever.retrieve, chat, self.observers)
 
     def for_retrieval(self) -> RetrievalParts:
         """Return the parts that retrieval works with, caches left out."""

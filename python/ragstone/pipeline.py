@@ -1,17 +1,21 @@
-"""The door: `RagPipeline` takes documents in and gives the right chunks back."""
+"""The door: `RagPipeline` takes documents in, gives the right chunks back, and has questions answered from them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
+from ragstone.answering.engine import AnswerEngine
+from ragstone.answering.response import RagResponse, RagStreamingUpdate
 from ragstone.assembly import OpenPipeline, PipelineParts
 from ragstone.concurrency import offload
-from ragstone.errors import ConfigurationError
+from ragstone.diagnostics import TraceStore, record
+from ragstone.errors import CapabilityError, ConfigurationError
 from ragstone.ingestion.ingestor import Source
 from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult
 from ragstone.options import (
@@ -36,6 +40,7 @@ from ragstone.ports import (
     KeywordIndex,
     ParentChunkStore,
     ProgressCallback,
+    PromptObserver,
     SparseEmbedder,
     TokenCounter,
     VectorStore,
@@ -47,9 +52,11 @@ from ragstone.retrieval.retriever import Retriever
 
 __all__ = ["RagPipeline"]
 
+_NO_CHAT: Final = "asking needs a chat model: give the pipeline chat=…, such as OpenAIChat(…)"
+
 
 class RagPipeline:
-    """Documents in, the right chunks out.
+    """Documents in, the right chunks out, and answers from them.
 
     Every part can be replaced by anything that satisfies its protocol in `ragstone.ports`. Without an embedder the
     pipeline searches by keywords alone. Without a path everything lives in memory; with one it is kept in that
@@ -65,7 +72,6 @@ class RagPipeline:
             arm then. The store must be `SparseSearchable`, which an `InMemoryVectorStore` is.
         parents: Cuts each document into larger parents as well, which come back in place of the chunks that were found.
         parent_store: Keeps the parents; an `InMemoryParentChunkStore` when left out.
-        chat: The chat model that the techniques ask.
         hyde: Searches with hypothetical answers in place of the query; needs `chat` and `embedder`.
         multi_query: Searches for other phrasings of the query as well; needs `chat`.
         deep_research: Searches for sub-queries until the page suffices; needs `chat`.
@@ -73,6 +79,9 @@ class RagPipeline:
         time_weighting: Makes older chunks score lower.
         caching: Remembers vectors of texts, pages and answers.
         cache_backend: Where they are remembered beyond the process, such as `RedisCache`; its owner closes it.
+        chat: The model that `ask` and the techniques ask, such as an `OpenAIChat`.
+        observers: See what the model is asked, just before each call.
+        traces: Keeps a trace of each request.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
         clock: Tells the time; the system's when left out.
         path: The directory of an embedded index. It is made when it is not there.
@@ -103,7 +112,6 @@ class RagPipeline:
         sparse_encoder: SparseEmbedder | None = None,
         parents: ParentDocumentOptions | None = None,
         parent_store: ParentChunkStore | None = None,
-        chat: ChatClient | None = None,
         hyde: HydeOptions | None = None,
         multi_query: MultiQueryOptions | None = None,
         deep_research: DeepResearchOptions | None = None,
@@ -111,6 +119,9 @@ class RagPipeline:
         time_weighting: TimeWeightedOptions | None = None,
         caching: CachingOptions | None = None,
         cache_backend: CacheBackend | None = None,
+        chat: ChatClient | None = None,
+        observers: Sequence[PromptObserver] = (),
+        traces: TraceStore | None = None,
         token_counter: TokenCounter | None = None,
         clock: Clock | None = None,
         path: str | PathLike[str] | None = None,
@@ -124,7 +135,6 @@ class RagPipeline:
             parsers=parsers,
             parents=parents,
             parent_store=parent_store,
-            chat=chat,
             hyde=hyde,
             multi_query=multi_query,
             deep_research=deep_research,
@@ -132,10 +142,13 @@ class RagPipeline:
             time_weighting=time_weighting,
             caching=caching,
             cache_backend=cache_backend,
+            chat=chat,
+            observers=observers,
             token_counter=token_counter,
             clock=clock,
             path=None if path is None else Path(path),
         )
+        self._traces = traces
         self._opening = asyncio.Lock()
         self._open: OpenPipeline | None = None
         self._closed = False
@@ -201,7 +214,42 @@ class RagPipeline:
             CapabilityError: The configured parts cannot do what the options ask for.
             RagError: No arm of the search could serve.
         """
-        return await (await self._ready()).retriever.retrieve(query, options or RetrievalOptions())
+        with record(self._traces, "retrieve", query) as recording:
+            retriever = (await self._ready()).retriever
+            recording.page = page = await retriever.retrieve(query, options or RetrievalOptions())
+            return page
+
+    async def ask(self, query: str, options: RagOptions | None = None) -> RagResponse:
+        """Answer a question from what `retrieve` finds.
+
+        Args:
+            query: What the user asks, in words.
+            options: What retrieval switches on, and how the model is asked.
+
+        Raises:
+            CapabilityError: The pipeline has no chat model.
+            ChatError: The model failed or gave no answer.
+            RagError: As `retrieve`.
+        """
+        with record(self._traces, "ask", query) as recording:
+            return await (await self._answers()).ask(query, options or RagOptions(), recording)
+
+    async def ask_streaming(
+        self, query: str, options: RagOptions | None = None
+    ) -> AsyncGenerator[RagStreamingUpdate, None]:
+        """Answer piece by piece: first the sources, then text, last the whole response.
+
+        A caller that stops early closes the generator, with `aclose()` or `contextlib.aclosing`: the model's stream has
+        ended when that returns.
+
+        Raises:
+            RagError: As `ask`.
+        """
+        with record(self._traces, "ask_streaming", query) as recording:
+            engine = await self._answers()
+            async with aclosing(engine.ask_streaming(query, options or RagOptions(), recording)) as updates:
+                async for update in updates:
+                    yield update
 
     async def explain(self, query: str, options: RetrievalOptions | None = None) -> Explanation:
         """Retrieve, and return the record of the call: print it to see why each chunk came and the others did not."""
@@ -214,8 +262,7 @@ class RagPipeline:
         costs nothing and is listed once the pipeline is open.
 
         Raises:
-            CapabilityError: The configured parts cannot do what the options ask for.
-            ConfigurationError: `RagOptions`, and there is no chat model to ask.
+            CapabilityError: The configured parts cannot do what the options ask for, or there is no chat model to ask.
         """
         asking = isinstance(options, RagOptions)
         retriever = Retriever(self._parts.for_retrieval()) if self._open is None else self._open.retriever
@@ -223,7 +270,7 @@ class RagPipeline:
         if not asking:
             return plan
         if self._parts.chat is None:
-            raise ConfigurationError("RagOptions plan an answer, which needs a chat model: give the pipeline chat=…")
+            raise CapabilityError(_NO_CHAT)
         return plan.surrounded(PlannedStage(name="ask", llm_calls=1))
 
     async def delete(self, document_id: str) -> bool:
@@ -245,6 +292,12 @@ class RagPipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+    async def _answers(self) -> AnswerEngine:
+        answers = (await self._ready()).answers
+        if answers is None:
+            raise CapabilityError(_NO_CHAT)
+        return answers
 
     async def _ready(self) -> OpenPipeline:
         """Open what is to be opened, once; only success is remembered."""

@@ -1,4 +1,4 @@
-"""Calls to JSON services over HTTP: retries, and errors that show neither keys nor texts."""
+"""Calls to JSON services over HTTP: retries, streams, and errors that show neither keys nor texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import json
 import logging
 import random
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 from ragstone.errors import ConfigurationError
 from ragstone.extras import require
+from ragstone.sse import read_events
 from ragstone.validation import require_at_least, require_in_range
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _LONGEST_PAUSE: Final = 60.0
 _LONGEST_TIMEOUT: Final = 3600.0
 _MESSAGE_LENGTH: Final = 300
 _QUOTE_LENGTH: Final = 24
+_END_OF_STREAM: Final = "[DONE]"
 _OVERLOADED: Final = frozenset({408, 425, 429})
 _REFUSED_KEY: Final = frozenset({401, 403})
 
@@ -107,6 +110,52 @@ class JsonService:
         Raises:
             ServiceError: The service refused, or failed too often.
         """
+        response = await self._answered(path, payload, private, stream=False)
+        return response.content
+
+    async def stream(
+        self, path: str, payload: Mapping[str, Any], *, private: Sequence[str] = ()
+    ) -> AsyncGenerator[Any, None]:
+        """Send a request that is answered by server-sent events, and yield the JSON of each until `[DONE]`.
+
+        The request is sent again until an answer begins, as in `post`, and never once it has begun. Closing the
+        generator closes the connection.
+
+        Args:
+            path: As in `post`.
+            payload: As in `post`.
+            private: As in `post`.
+
+        Raises:
+            ServiceError: The service refused, failed too often, or failed in the middle of its answer.
+        """
+        import httpx
+
+        response = await self._answered(path, payload, private, stream=True)
+        try:
+            pieces = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
+            async with aclosing(pieces), aclosing(read_events(pieces)) as events:
+                async for data in events:
+                    if data == _END_OF_STREAM:
+                        return
+                    yield self._event(data, private)
+        except httpx.HTTPError as error:
+            raise ServiceError(f"the answer broke off: {_spoken(error)}") from error
+        except UnicodeDecodeError as error:
+            raise ServiceError("the answer is not UTF-8") from error
+        finally:
+            await response.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections, if they are our own; a later request opens new ones."""
+        own, self._own_client = self._own_client, None
+        if own is not None:
+            await own[1].aclose()
+
+    async def _answered(
+        self, path: str, payload: Mapping[str, Any], private: Sequence[str], *, stream: bool
+    ) -> httpx.Response:
+        """Send until the service takes the request; with `stream`, the body is still to be read and closed."""
         from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
         content = json.dumps(payload).encode("ascii")
@@ -117,27 +166,44 @@ class JsonService:
             before_sleep=self._note,
             reraise=True,
         )
-        return await retrying(self._send, path, content, private)
+        return await retrying(self._send, path, content, private, stream)
 
-    async def aclose(self) -> None:
-        """Close the connections, if they are our own; a later request opens new ones."""
-        own, self._own_client = self._own_client, None
-        if own is not None:
-            await own[1].aclose()
-
-    async def _send(self, path: str, content: bytes, private: Sequence[str]) -> bytes:
+    async def _send(self, path: str, content: bytes, private: Sequence[str], stream: bool) -> httpx.Response:
         import httpx
 
+        client = self._client()
         try:
-            response = await self._client().post(
-                self._base_url + path, content=content, headers=self._headers, timeout=self._timeout
+            request = client.build_request(
+                "POST", self._base_url + path, content=content, headers=self._headers, timeout=self._timeout
             )
+            response = await client.send(request, stream=stream)
+            if response.is_success:
+                return response
+            try:
+                await response.aread()
+            finally:
+                await response.aclose()
         except httpx.HTTPError as error:
             transient = isinstance(error, httpx.TransportError)
             raise ServiceError(_spoken(error), transient=transient) from error
-        if response.is_success:
-            return response.content
         raise self._refusal(response, private)
+
+    def _event(self, data: str, private: Sequence[str]) -> Any:
+        try:
+            event: Any = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise ServiceError("the answer holds an event that is not JSON") from error
+        if _holds_error(event):
+            said = self._told(event, private)
+            raise ServiceError(f"the answer broke off{': ' if said else ''}{said}")
+        return event
+
+    def _told(self, body: object, private: Sequence[str]) -> str:
+        """What an error says, unless it quotes what is private."""
+        said = _message_of(body)
+        if _quotes(said, [*private, *self._secrets]):
+            return "its message is withheld since it quotes the request"
+        return said
 
     def _client(self) -> httpx.AsyncClient:
         """The given client, else one of our own for the running event loop, to which connections are bound."""
@@ -155,9 +221,7 @@ class JsonService:
         if status in _REFUSED_KEY:
             said = "the API key was refused: check api_key"
         else:
-            said = _message_of(response)
-            if _quotes(said, [*private, *self._secrets]):
-                said = "its message is withheld since it quotes the request"
+            said = self._told(_json_of(response), private)
         return ServiceError(
             f"HTTP {status}{': ' if said else ''}{said}",
             status=status,
@@ -216,12 +280,19 @@ def _spoken(error: httpx.HTTPError) -> str:
     return f"the request failed ({type(error).__name__})"
 
 
-def _message_of(response: httpx.Response) -> str:
-    """What the service says of an error, in the forms that are common; empty for any other."""
+def _json_of(response: httpx.Response) -> object:
     try:
-        body: Any = response.json()
+        return response.json()
     except ValueError:
-        return ""
+        return None
+
+
+def _holds_error(event: object) -> bool:
+    return isinstance(event, dict) and bool(cast("dict[str, Any]", event).get("error"))
+
+
+def _message_of(body: object) -> str:
+    """What the service says of an error, in the forms that are common; empty for any other."""
     for key in ("error", "message", "detail"):
         if isinstance(body, dict) and key in body:
             body = cast("dict[str, Any]", body)[key]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterable
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from ragstone.answering.response import RagResponse, RagStreamingUpdate
 from ragstone.errors import ConfigurationError
 from ragstone.ingestion.ingestor import Source
 from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult
-from ragstone.options import IngestionOptions, RetrievalOptions
+from ragstone.options import IngestionOptions, RagOptions, RetrievalOptions
 from ragstone.pipeline import RagPipeline
 from ragstone.ports import ProgressCallback
 from ragstone.retrieval.explanation import Explanation
@@ -46,6 +47,8 @@ class SyncPipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
+            if self._loop is not None:
+                self._run(self._loop.shutdown_asyncgens())
             self._run(self._pipeline.aclose())
         finally:
             loop, thread = self._loop, self._thread
@@ -101,9 +104,34 @@ class SyncPipeline:
         """See `RagPipeline.plan`."""
         return self._pipeline.plan(options)
 
+    def ask(self, query: str, options: RagOptions | None = None) -> RagResponse:
+        """See `RagPipeline.ask`."""
+        return self._run(self._pipeline.ask(query, options))
+
+    def ask_streaming(self, query: str, options: RagOptions | None = None) -> Generator[RagStreamingUpdate, None, None]:
+        """See `RagPipeline.ask_streaming`; a caller that stops early calls `close()`."""
+        updates, turn = self._pipeline.ask_streaming(query, options), asyncio.Lock()
+        try:
+            while (update := self._run(_next(updates, turn))) is not None:
+                yield update
+        finally:
+            if self._loop is not None:
+                self._run(_close(updates, turn))
+
     def delete(self, document_id: str) -> bool:
         """See `RagPipeline.delete`."""
         return self._run(self._pipeline.delete(document_id))
+
+
+# A step that Ctrl-C cancelled may still be unwinding when the stream is closed: the two take turns.
+async def _next(updates: AsyncGenerator[RagStreamingUpdate, None], turn: asyncio.Lock) -> RagStreamingUpdate | None:
+    async with turn:
+        return await anext(updates, None)
+
+
+async def _close(updates: AsyncGenerator[RagStreamingUpdate, None], turn: asyncio.Lock) -> None:
+    async with turn:
+        await updates.aclose()
 
 
 def sync(pipeline: RagPipeline) -> SyncPipeline:

@@ -1,16 +1,18 @@
 """Uses of the public API, checked by the strictest settings of mypy and basedpyright; it is never run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from contextlib import aclosing
 from typing import assert_type
 
 import numpy as np
 import numpy.typing as npt
 
 import ragstone as rs
-from ragstone.models import ArmEvidence, ChatDelta, ChatMessage, ChatReply, ParsedDocument
+from ragstone.models import ArmEvidence, ChatMessage, ParsedDocument
 from ragstone.ports import (
     CacheBackend,
+    ChatClient,
     ChunkingStrategy,
     DocumentParser,
     Embedder,
@@ -21,6 +23,7 @@ from ragstone.ports import (
     TokenCounter,
     VectorStore,
 )
+from ragstone.testing import ScriptedChat
 
 
 class LetterEmbedder:
@@ -58,20 +61,15 @@ class WholeDocument:
         return [rs.TextChunk(document.text, document_id, 0, 0, len(document.text))]
 
 
-class SilentChat:
-    """Nor a chat model."""
+class Notes:
+    """Nor an observer."""
 
-    identity = "silent"
-
-    async def complete(self, messages: Sequence[ChatMessage], *, temperature: float | None = None) -> ChatReply:
-        return ChatReply(text="")
-
-    async def stream(
-        self, messages: Sequence[ChatMessage], *, temperature: float | None = None
-    ) -> AsyncIterator[ChatDelta]:
-        yield ChatDelta()
+    def on_prompt(self, messages: Sequence[ChatMessage]) -> None:
+        assert messages
 
 
+chat: ChatClient = rs.OpenAIChat(model="m", base_url="http://localhost/v1")
+scripted: ChatClient = ScriptedChat(["yes", ValueError("no")])
 embedder: Embedder = LetterEmbedder()
 encoders: list[SparseEmbedder] = [LetterEncoder(), rs.OnnxSpladeEncoder("model.onnx", "vocab.txt", top_terms=64)]
 counter: TokenCounter = WordCounter()
@@ -126,7 +124,7 @@ async def pipeline() -> None:
     assert_type(await rag.delete("a"), bool)
     asking = rs.RagPipeline(
         embedder=embedder,
-        chat=SilentChat(),
+        chat=chat,
         hyde=rs.HydeOptions(hypothesis_count=1),
         multi_query=rs.MultiQueryOptions(variant_count=2),
         deep_research=rs.DeepResearchOptions(max_depth=1),
@@ -156,6 +154,30 @@ async def techniques() -> None:
         assert_type(pipelines.names, tuple[str, ...])
 
 
+async def asking() -> None:
+    traces = rs.TraceStore(capacity=10)
+    rag = rs.RagPipeline(chat=chat, observers=[Notes()], traces=traces)
+    history = [{"role": "user", "content": "hello"}]
+    response = await rag.ask("query", rs.RagOptions(temperature=0.2, conversation_history=history, top_k=3))
+    assert_type(response, rs.RagResponse)
+    assert_type(response.sources, tuple[rs.SearchResult, ...])
+    for citation in response.citations:
+        assert_type(citation, rs.Citation)
+        assert_type(citation.document_span, tuple[int, int])
+    async with aclosing(rag.ask_streaming("query")) as updates:
+        async for update in updates:
+            assert_type(update, rs.RagStreamingUpdate)
+            assert_type(update.text_delta, str | None)
+    memory = rs.PersistentMemory(store, embedder, options=rs.PersistentMemoryOptions(top_k=2))
+    talk = rs.Conversation(rag, memory=rs.ConversationMemory(500, token_counter=counter), persistent=memory)
+    assert_type(await talk.ask("query"), rs.RagResponse)
+    assert_type([trace.error for trace in traces], list[str | None])
+    assert_type(traces.last, rs.Trace | None)
+    with rs.sync(rag) as blocking:
+        assert_type(blocking.ask("query"), rs.RagResponse)
+        assert_type([each.response for each in blocking.ask_streaming("query")], list[rs.RagResponse | None])
+
+
 def engine() -> None:
     index = rs.Bm25Index(k1=1.2, b=0.5)
     index.add("a", 0, "text", {"year": 2026})
@@ -163,6 +185,7 @@ def engine() -> None:
     assert_type(index.search("text", top_k=3), list[rs.Bm25Hit])
     assert_type(index.search_many(["text"]), list[list[rs.Bm25Hit]])
     assert_type(index.explain("text", "a", 0), list[rs.Bm25Term])
+    assert_type(index.memory_usage(), rs.Bm25Memory)
     vectors = np.zeros((2, 3), dtype=np.float32)
     nearest = rs.VectorIndex(dimensions=3)
     assert_type(nearest.upsert(["a", "b"], [0, 0], vectors), list[int])
@@ -177,4 +200,5 @@ def engine() -> None:
 
 asyncio.run(pipeline())
 asyncio.run(techniques())
+asyncio.run(asking())
 engine()

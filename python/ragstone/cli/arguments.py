@@ -18,6 +18,13 @@ exit codes:
   130  interrupted
 """
 
+_ENVIRONMENT: Final = """\
+environment:
+  RAGSTONE_BASE_URL       the service, where --base-url is left out
+  RAGSTONE_MODEL          the model, where --model is left out
+  RAGSTONE_API_KEY        the service's key; OPENAI_API_KEY for OpenAI
+"""
+
 _PAIRS: Final = """\
 KEY=TEXT is a string, KEY:=VALUE any other kind; kinds never equal each other:
   department=hr           a string
@@ -41,13 +48,14 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the parser; its result carries the subcommand's function as `run`."""
     parser = _Parser(
         prog="ragstone",
-        description="Take documents in and find the right chunks by keywords, meaning, or both.",
+        description="Take documents in, find the right chunks, and ask a model about them.",
         epilog=_EXIT_CODES,
     )
     parser.add_argument("--version", action="version", version=f"ragstone {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_ingest(commands)
     _add_search(commands)
+    _add_ask(commands)
     _add_info(commands)
     return parser
 
@@ -83,6 +91,25 @@ def _add_search(commands: Any) -> None:
     summary = "Search an index by meaning, or by keywords where it has no vectors."
     parser = _command(commands, "search", summary, f"{_PAIRS}\n{_EXIT_CODES}")
     parser.add_argument("query", metavar="QUERY", help="what to look for, in words")
+    _add_retrieval(parser)
+    parser.add_argument("--explain", action="store_true", help="say why each chunk came and why others did not")
+    parser.set_defaults(run=_search)
+
+
+def _add_ask(commands: Any) -> None:
+    summary = "Ask a chat model a question about the documents of an index."
+    parser = _command(commands, "ask", summary, f"{_ENVIRONMENT}\n{_PAIRS}\n{_EXIT_CODES}")
+    parser.add_argument("query", metavar="QUESTION", help="what to ask, in words")
+    parser.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible service")
+    parser.add_argument("--model", metavar="NAME", help="the model's name at the service")
+    parser.add_argument("--temperature", metavar="T", type=float, help="from 0 to 2; the model's own when left out")
+    parser.add_argument("--system-prompt", metavar="TEXT", help="takes the place of the usual one")
+    parser.add_argument("--timeout", metavar="S", type=float, default=60.0, help="seconds to wait for the model (60)")
+    _add_retrieval(parser)
+    parser.set_defaults(run=_ask)
+
+
+def _add_retrieval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top-k", metavar="N", type=int, default=5, help="how many chunks at most (5)")
     parser.add_argument("--hybrid", action="store_true", help="search by meaning and by keywords, and fuse the two")
     parser.add_argument("--mmr", action="store_true", help="prefer chunks that differ from those above them")
@@ -96,8 +123,6 @@ def _add_search(commands: Any) -> None:
         help="only chunks whose metadata equal this, repeatable",
     )
     parser.add_argument("--max-tokens", metavar="N", type=int, help="a budget for all chunks in cl100k tokens")
-    parser.add_argument("--explain", action="store_true", help="say why each chunk came and why others did not")
-    parser.set_defaults(run=_search)
 
 
 def _add_info(commands: Any) -> None:
@@ -113,6 +138,12 @@ def _ingest(arguments: argparse.Namespace) -> bool:
 
 def _search(arguments: argparse.Namespace) -> bool:
     from ragstone.cli.search import run
+
+    return run(arguments)
+
+
+def _ask(arguments: argparse.Namespace) -> bool:
+    from ragstone.cli.ask import run
 
     return run(arguments)
 

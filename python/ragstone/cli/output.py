@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from ragstone.models import IngestionProgress
 from ragstone.ports import ProgressCallback
 
-__all__ = ["complain", "ingestion_progress", "on_one_line", "print_json", "printable", "results", "waiting"]
+__all__ = ["complain", "ingestion_progress", "on_one_line", "print_json", "printable", "results", "say", "waiting"]
 
 _NAME_WIDTH = 24
 
@@ -43,6 +43,12 @@ def on_one_line(text: str) -> str:
 def complain(message: str) -> None:
     """Print one line to standard error."""
     print(f"ragstone: {on_one_line(message)}", file=sys.stderr)  # noqa: T201
+
+
+def say(piece: str) -> None:
+    """Print a piece of a text that is still coming, at once."""
+    sys.stdout.write(printable(piece))
+    sys.stdout.flush()
 
 
 def print_json(data: object) -> None:

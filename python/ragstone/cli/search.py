@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
@@ -19,7 +20,7 @@ from ragstone.persistence import IndexDirectory, IndexInfo
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.page import SearchPage
 
-__all__ = ["run"]
+__all__ = ["index_of", "retrieval_of", "run"]
 
 _LINES = 3
 _INDENT = "    "
@@ -27,15 +28,8 @@ _INDENT = "    "
 
 def run(arguments: argparse.Namespace) -> bool:
     """Search and print the page; return whether it failed."""
-    options = RetrievalOptions(
-        top_k=arguments.top_k,
-        use_hybrid_search=arguments.hybrid,
-        use_mmr=arguments.mmr,
-        metadata_filter=collect_pairs("--filter", arguments.filters),
-        max_context_tokens=arguments.max_tokens,
-    )
-    info = IndexDirectory.inspect(Path(arguments.index))
-    _require_vectors(info, hybrid=arguments.hybrid, mmr=arguments.mmr)
+    options = RetrievalOptions(**retrieval_of(arguments))
+    info = index_of(arguments)
     page = asyncio.run(_retrieve(arguments.query, options, info))
     if arguments.json:
         output.print_json(page.to_dict())
@@ -44,6 +38,29 @@ def run(arguments: argparse.Namespace) -> bool:
     else:
         _print_page(page)
     return False
+
+
+def retrieval_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of retrieval that the command line asks for."""
+    return {
+        "top_k": arguments.top_k,
+        "use_hybrid_search": arguments.hybrid,
+        "use_mmr": arguments.mmr,
+        "metadata_filter": collect_pairs("--filter", arguments.filters),
+        "max_context_tokens": arguments.max_tokens,
+    }
+
+
+def index_of(arguments: argparse.Namespace) -> IndexInfo:
+    """Return what is known of the index, which can do what the command line asks for.
+
+    Raises:
+        CapabilityError: It has no vectors and they are needed.
+        PersistenceError: It is not there, or cannot be read.
+    """
+    info = IndexDirectory.inspect(Path(arguments.index))
+    _require_vectors(info, hybrid=arguments.hybrid, mmr=arguments.mmr)
+    return info
 
 
 def _require_vectors(info: IndexInfo, *, hybrid: bool, mmr: bool) -> None:

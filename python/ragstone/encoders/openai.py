@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +15,7 @@ from ragstone.concurrency import offload
 from ragstone.encoders.checked import verify_vectors
 from ragstone.errors import ConfigurationError, EmbeddingError
 from ragstone.models import Vectors
+from ragstone.openai_api import NOTHING, OPENAI, authorization, checked_fields, checked_model, identify
 from ragstone.ports import InputType
 from ragstone.services import JsonService, ServiceError
 from ragstone.validation import require_at_least
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["EmbeddingUsage", "OpenAIEmbedder"]
 
-_OPENAI: Final = "https://api.openai.com/v1"
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _OURS: Final = frozenset({"model", "input", "encoding_format", "dimensions"})
 _FAULT_OF_THE_INPUT: Final = frozenset({400, 413, 422})
 
@@ -84,28 +80,25 @@ class OpenAIEmbedder:
         *,
         model: str,
         api_key: str | None = None,
-        base_url: str = _OPENAI,
+        base_url: str = OPENAI,
         dimensions: int | None = None,
         batch_size: int = 256,
         max_batch_tokens: int = 300_000,
         encoding_format: Literal["base64", "float"] = "base64",
         query_prefix: str = "",
         document_prefix: str = "",
-        query_fields: Mapping[str, Any] = _NOTHING,
-        document_fields: Mapping[str, Any] = _NOTHING,
+        query_fields: Mapping[str, Any] = NOTHING,
+        document_fields: Mapping[str, Any] = NOTHING,
         timeout: float = 30.0,
         max_retries: int = 3,
         retry_pause: float = 0.5,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        if not model:
-            raise ConfigurationError("model must be the name of a model at the service, not ''")
         if encoding_format not in {"base64", "float"}:
             raise ConfigurationError(f"encoding_format must be 'base64' or 'float', not {encoding_format!r}")
-        key = api_key or _key_of_openai(base_url)
         self._service = JsonService(
             base_url,
-            headers={"authorization": f"Bearer {key}"} if key else {},
+            headers=authorization(base_url, api_key),
             timeout=timeout,
             max_retries=max_retries,
             retry_pause=retry_pause,
@@ -115,17 +108,18 @@ class OpenAIEmbedder:
         self._found: int | None = None
         self._batch_size = require_at_least("batch_size", batch_size, 1)
         self._max_batch_tokens = require_at_least("max_batch_tokens", max_batch_tokens, 1)
-        self._fields: dict[str, Any] = {"model": model, "encoding_format": encoding_format}
+        self._fields: dict[str, Any] = {"model": checked_model(model), "encoding_format": encoding_format}
         if self._asked is not None:
             self._fields["dimensions"] = self._asked
         self._prefixes: dict[InputType, str] = {"query": query_prefix, "document": document_prefix}
         self._extra: dict[InputType, Mapping[str, Any]] = {
-            "query": _checked_fields("query_fields", query_fields),
-            "document": _checked_fields("document_fields", document_fields),
+            "query": checked_fields("query_fields", query_fields, _OURS),
+            "document": checked_fields("document_fields", document_fields, _OURS),
         }
         self._usage = EmbeddingUsage()
         settings = [query_prefix, document_prefix, self._extra["query"], self._extra["document"]]
-        self._identity = _identify(self._service.host, model, self._asked, settings)
+        length = "" if self._asked is None else f"@{self._asked}"
+        self._identity = identify(self._service.host, model + length, settings)
 
     @property
     def identity(self) -> str:
@@ -218,7 +212,7 @@ def _read(body: bytes, count: int, identity: str) -> tuple[list[NDArray[Any]], i
         answer: Any = json.loads(body)
         places = {item["index"]: _vector(item["embedding"]) for item in answer["data"]}
         came = len(answer["data"])
-        usage: Any = answer.get("usage") or _NOTHING
+        usage: Any = answer.get("usage") or NOTHING
         tokens: Any = usage.get("prompt_tokens")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise EmbeddingError(f"{identity}: the answer is not in the form of OpenAI's embeddings") from error
@@ -233,28 +227,3 @@ def _vector(embedding: object) -> NDArray[Any]:
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     return np.asarray(embedding)
-
-
-def _identify(host: str, model: str, dimensions: int | None, settings: Sequence[object]) -> str:
-    length = "" if dimensions is None else f"@{dimensions}"
-    if not any(settings):
-        return f"openai:{host}/{model}{length}"
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-    return f"openai:{host}/{model}{length}/settings@{digest}"
-
-
-def _key_of_openai(base_url: str) -> str | None:
-    """The environment's key where the URL is OpenAI's own; another service never gets it."""
-    if urlsplit(base_url).hostname != urlsplit(_OPENAI).hostname:
-        return None
-    key = os.environ.get("OPENAI_API_KEY")
-    if not key:
-        raise ConfigurationError("OpenAI needs an API key: pass api_key, or set OPENAI_API_KEY")
-    return key
-
-
-def _checked_fields(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    taken = sorted(_OURS & fields.keys())
-    if taken:
-        raise ConfigurationError(f"{name} must leave out {', '.join(taken)}: each has a parameter of its own")
-    return dict(fields)

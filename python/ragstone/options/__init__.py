@@ -3,7 +3,7 @@
 An option whose stage is not in this version yet is refused with a clear error rather than ignored.
 """
 
-from ragstone.options.asking import RagOptions
+from ragstone.options.asking import PersistentMemoryOptions, RagOptions
 from ragstone.options.ensemble import EnsembleOptions, Fusion
 from ragstone.options.ingestion import IngestionOptions
 from ragstone.options.retrieval import RetrievalOptions
@@ -28,6 +28,7 @@ __all__ = [
     "IngestionOptions",
     "MultiQueryOptions",
     "ParentDocumentOptions",
+    "PersistentMemoryOptions",
     "RagOptions",
     "RetrievalOptions",
     "TagRetrievalOptions",

@@ -68,9 +68,10 @@ class CandidatesCodec:
 
 
 def _plain(candidate: Candidate) -> dict[str, Any]:
-    chunk, drop, vector = candidate.chunk, candidate.drop, candidate.vector
+    child, drop, vector = candidate.best_child, candidate.drop, candidate.vector
     return {
-        "chunk": [chunk.text, *chunk.key, chunk.start, chunk.end, metadata_to_json(chunk.metadata)],
+        "chunk": _chunk_plain(candidate.chunk),
+        "best_child": None if child is None else _chunk_plain(child),
         "score": candidate.score,
         "scale": candidate.scale,
         "evidence": [_evidence_plain(item) for item in candidate.evidence],
@@ -80,21 +81,30 @@ def _plain(candidate: Candidate) -> dict[str, Any]:
     }
 
 
+def _chunk_plain(chunk: TextChunk) -> list[Any]:
+    return [chunk.text, *chunk.key, chunk.start, chunk.end, metadata_to_json(chunk.metadata)]
+
+
 def _evidence_plain(item: Evidence) -> list[Any]:
     return [type(item).__name__, {field.name: getattr(item, field.name) for field in fields(item)}]
 
 
 def _candidate(plain: Mapping[str, Any]) -> Candidate:
-    text, document_id, chunk_index, start, end, metadata = plain["chunk"]
     return Candidate(
-        TextChunk(text, document_id, chunk_index, start, end, metadata_from_json(metadata)),
-        plain["score"],
-        ScoreScale(plain["scale"]),
-        tuple(map(_evidence, plain["evidence"])),
-        _vector(plain["vector"]),
-        None if plain["drop"] is None else Drop(*plain["drop"]),
-        plain["compressed_text"],
+        chunk=_chunk(plain["chunk"]),
+        best_child=None if plain["best_child"] is None else _chunk(plain["best_child"]),
+        score=plain["score"],
+        scale=ScoreScale(plain["scale"]),
+        evidence=tuple(map(_evidence, plain["evidence"])),
+        vector=_vector(plain["vector"]),
+        drop=None if plain["drop"] is None else Drop(*plain["drop"]),
+        compressed_text=plain["compressed_text"],
     )
+
+
+def _chunk(plain: Sequence[Any]) -> TextChunk:
+    text, document_id, chunk_index, start, end, metadata = plain
+    return TextChunk(text, document_id, chunk_index, start, end, metadata_from_json(metadata))
 
 
 def _evidence(plain: Sequence[Any]) -> Evidence:

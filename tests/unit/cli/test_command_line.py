@@ -337,7 +337,7 @@ def test_info_of_a_keyword_index(shell: Shell, folder: Path) -> None:
 
 def test_help_fits_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for command in ([], ["ingest"], ["search"], ["info"]):
+    for command in ([], ["ingest"], ["search"], ["ask"], ["info"]):
         with pytest.raises(SystemExit) as end:
             build_parser().parse_args([*command, "--help"])
         assert end.value.code == 0

@@ -41,6 +41,7 @@ FOUND = Candidates(
             EVIDENCE,
             np.array([0.25, -1.0], dtype=np.float32),
             compressed_text="te",
+            best_child=TextChunk("ex", "d:1", 3, 11, 13),
         ),
     ),
     dropped=(Candidate(TextChunk("", "e", 0), 0.5, ScoreScale.RRF, drop=Drop("cut", "rank 2")),),
@@ -62,8 +63,14 @@ def test_every_field_and_every_kind_of_evidence_survives():
     assert plain[0] == plain[1]
     assert type(back.kept[0].scale) is ScoreScale
     assert type(back.kept[0].chunk.metadata["b"]) is bool
-    # A field with a default that the example leaves out would survive unproven.
-    assert all(field.default is MISSING or getattr(FOUND, field.name) != field.default for field in fields(Candidates))
+
+
+def test_the_example_leaves_no_field_at_its_default():
+    candidates = (*FOUND.kept, *FOUND.dropped)
+    for kind, examples in ((Candidates, [FOUND]), (Candidate, candidates)):
+        for field in fields(kind):
+            told = [getattr(example, field.name) for example in examples]
+            assert field.default is MISSING or any(value is not field.default for value in told), field.name
 
 
 @pytest.mark.row("G8")

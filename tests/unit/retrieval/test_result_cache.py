@@ -21,7 +21,7 @@ from ragstone.retrieval.identity import pipeline_identity
 from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.stages.result_cache import PageMemory, ResultCache
 from ragstone.specifications import DocumentIdSpec, HasTagSpec
-from ragstone.stores import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.stores import InMemoryBm25Index, InMemoryParentChunkStore, InMemoryVectorStore
 from ragstone.testing import HashEmbedder, SettableClock
 from support.backends import DictBackend
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, hit
@@ -375,7 +375,11 @@ class Described:
 @pytest.mark.row("G8")
 def test_the_name_of_a_pipeline_tells_every_part_and_one_without_a_name_makes_it_its_own():
     outside = {"caching_embedder", "pages", "tag_retrieval", "tags", "time_weighting", "clock", "guards"}
-    held = {"store": InMemoryVectorStore(), "keyword_index": InMemoryBm25Index()}
+    held = {
+        "store": InMemoryVectorStore(),
+        "keyword_index": InMemoryBm25Index(),
+        "parents": InMemoryParentChunkStore(),
+    }
     plain = pipeline_identity(RetrievalParts(), "mine")
     assert plain == pipeline_identity(RetrievalParts(), "another's") != "mine"
     for field in fields(RetrievalParts):

@@ -100,4 +100,10 @@ def _copy(candidate: Candidate) -> Candidate:
     if vector is not None and vector.flags.writeable:
         vector = np.array(vector)
         vector.flags.writeable = False
-    return replace(candidate, chunk=replace(candidate.chunk), vector=vector)
+    child = candidate.best_child
+    return replace(
+        candidate,
+        chunk=replace(candidate.chunk),
+        best_child=None if child is None else replace(child),
+        vector=vector,
+    )
