@@ -64,8 +64,11 @@ from ragstone.models import (
 )
 from ragstone.options import (
     CachingOptions,
+    DeepResearchOptions,
     EnsembleOptions,
+    HydeOptions,
     IngestionOptions,
+    MultiQueryOptions,
     ParentDocumentOptions,
     PersistentMemoryOptions,
     RagOptions,
@@ -76,6 +79,7 @@ from ragstone.options import (
 from ragstone.pipeline import RagPipeline
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
+from ragstone.retrieval.planning import RetrievalPlan
 from ragstone.sparse_vector import SparseVector
 from ragstone.specifications import DocumentIdSpec, HasTagSpec, MinScoreSpec
 from ragstone.sync import sync
@@ -93,6 +97,7 @@ __all__ = [
     "Citation",
     "Conversation",
     "ConversationMemory",
+    "DeepResearchOptions",
     "DocumentIdSpec",
     "DocumentMetadata",
     "EmbeddedChunk",
@@ -102,6 +107,7 @@ __all__ = [
     "Fused",
     "FusedRanking",
     "HasTagSpec",
+    "HydeOptions",
     "IngestionOptions",
     "IngestionProgress",
     "IngestionReport",
@@ -110,6 +116,7 @@ __all__ = [
     "MarkdownChunker",
     "MinScoreSpec",
     "MmrPick",
+    "MultiQueryOptions",
     "OnnxEmbedder",
     "OnnxSpladeEncoder",
     "OpenAIChat",
@@ -126,6 +133,7 @@ __all__ = [
     "RecursiveChunker",
     "RedisCache",
     "RetrievalOptions",
+    "RetrievalPlan",
     "ScoreScale",
     "SearchOptions",
     "SearchPage",

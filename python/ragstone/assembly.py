@@ -13,7 +13,15 @@ from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
 from ragstone.ingestion.ingestor import Ingestor
 from ragstone.ingestion.restore import restore
-from ragstone.options import CachingOptions, ParentDocumentOptions, TagRetrievalOptions, TimeWeightedOptions
+from ragstone.options import (
+    CachingOptions,
+    DeepResearchOptions,
+    HydeOptions,
+    MultiQueryOptions,
+    ParentDocumentOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
+)
 from ragstone.persistence.directory import IndexDirectory
 from ragstone.ports import (
     CacheBackend,
@@ -67,6 +75,9 @@ class PipelineParts:
     parsers: Sequence[DocumentParser] | None
     parents: ParentDocumentOptions | None
     parent_store: ParentChunkStore | None
+    hyde: HydeOptions | None
+    multi_query: MultiQueryOptions | None
+    deep_research: DeepResearchOptions | None
     tag_retrieval: TagRetrievalOptions | None
     time_weighting: TimeWeightedOptions | None
     caching: CachingOptions | None
@@ -105,6 +116,9 @@ class PipelineParts:
     def _check_partners(self) -> None:
         """Refuse what is given without the part that it works with."""
         _require("an embedder", self.embedder, "embedder", store=self.store, tag_retrieval=self.tag_retrieval)
+        _require("an embedder", self.embedder, "embedder", hyde=self.hyde)
+        asking = {"hyde": self.hyde, "multi_query": self.multi_query, "deep_research": self.deep_research}
+        _require("a chat model", self.chat, "chat", **asking)
         _require("the options of parents", self.parents, "parents", parent_store=self.parent_store)
         _require("the options of a cache", self.caching, "caching", cache_backend=self.cache_backend)
 
@@ -159,6 +173,9 @@ class PipelineParts:
             parents=self.parent_store,
             token_counter=self.token_counter,
             chat=self.chat,
+            hyde=self.hyde,
+            multi_query=self.multi_query,
+            deep_research=self.deep_research,
             tag_retrieval=self.tag_retrieval,
             tags=self.tags,
             time_weighting=self.time_weighting,

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from ragstone.answering.engine import AnswerEngine
 from ragstone.answering.response import RagResponse, RagStreamingUpdate
@@ -20,7 +20,10 @@ from ragstone.ingestion.ingestor import Source
 from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult
 from ragstone.options import (
     CachingOptions,
+    DeepResearchOptions,
+    HydeOptions,
     IngestionOptions,
+    MultiQueryOptions,
     ParentDocumentOptions,
     RagOptions,
     RetrievalOptions,
@@ -44,8 +47,12 @@ from ragstone.ports import (
 )
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
+from ragstone.retrieval.planning import PlannedStage, RetrievalPlan
+from ragstone.retrieval.retriever import Retriever
 
 __all__ = ["RagPipeline"]
+
+_NO_CHAT: Final = "asking needs a chat model: give the pipeline chat=…, such as OpenAIChat(…)"
 
 
 class RagPipeline:
@@ -65,11 +72,14 @@ class RagPipeline:
             arm then. The store must be `SparseSearchable`, which an `InMemoryVectorStore` is.
         parents: Cuts each document into larger parents as well, which come back in place of the chunks that were found.
         parent_store: Keeps the parents; an `InMemoryParentChunkStore` when left out.
+        hyde: Searches with hypothetical answers in place of the query; needs `chat` and `embedder`.
+        multi_query: Searches for other phrasings of the query as well; needs `chat`.
+        deep_research: Searches for sub-queries until the page suffices; needs `chat`.
         tag_retrieval: Finds metadata filters from the query; needs an embedder.
         time_weighting: Makes older chunks score lower.
         caching: Remembers vectors of texts, pages and answers.
         cache_backend: Where they are remembered beyond the process, such as `RedisCache`; its owner closes it.
-        chat: The model that `ask` asks, such as an `OpenAIChat`.
+        chat: The model that `ask` and the techniques ask, such as an `OpenAIChat`.
         observers: See what the model is asked, just before each call.
         traces: Keeps a trace of each request.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
@@ -102,6 +112,9 @@ class RagPipeline:
         sparse_encoder: SparseEmbedder | None = None,
         parents: ParentDocumentOptions | None = None,
         parent_store: ParentChunkStore | None = None,
+        hyde: HydeOptions | None = None,
+        multi_query: MultiQueryOptions | None = None,
+        deep_research: DeepResearchOptions | None = None,
         tag_retrieval: TagRetrievalOptions | None = None,
         time_weighting: TimeWeightedOptions | None = None,
         caching: CachingOptions | None = None,
@@ -122,6 +135,9 @@ class RagPipeline:
             parsers=parsers,
             parents=parents,
             parent_store=parent_store,
+            hyde=hyde,
+            multi_query=multi_query,
+            deep_research=deep_research,
             tag_retrieval=tag_retrieval,
             time_weighting=time_weighting,
             caching=caching,
@@ -239,6 +255,24 @@ class RagPipeline:
         """Retrieve, and return the record of the call: print it to see why each chunk came and the others did not."""
         return (await self.retrieve(query, options)).explain()
 
+    def plan(self, options: RetrievalOptions | None = None) -> RetrievalPlan:
+        """Say what a call with these options will do and cost at most, without doing it. Print it for a table.
+
+        `RagOptions` plan an answer: a retrieval, and the request for the answer around it. A cache of pages
+        costs nothing and is listed once the pipeline is open.
+
+        Raises:
+            CapabilityError: The configured parts cannot do what the options ask for, or there is no chat model to ask.
+        """
+        asking = isinstance(options, RagOptions)
+        retriever = Retriever(self._parts.for_retrieval()) if self._open is None else self._open.retriever
+        plan = retriever.plan(options or RetrievalOptions(), asking=asking)
+        if not asking:
+            return plan
+        if self._parts.chat is None:
+            raise CapabilityError(_NO_CHAT)
+        return plan.surrounded(PlannedStage(name="ask", llm_calls=1))
+
     async def delete(self, document_id: str) -> bool:
         """Remove every trace of a document; return whether it was known. A document that is not there is no error."""
         return await (await self._ready()).ingestor.delete(document_id)
@@ -262,7 +296,7 @@ class RagPipeline:
     async def _answers(self) -> AnswerEngine:
         answers = (await self._ready()).answers
         if answers is None:
-            raise CapabilityError("asking needs a chat model: give the pipeline chat=…, such as OpenAIChat(…)")
+            raise CapabilityError(_NO_CHAT)
         return answers
 
     async def _ready(self) -> OpenPipeline:

@@ -18,6 +18,7 @@ from ragstone.pipeline import RagPipeline
 from ragstone.ports import ProgressCallback
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
+from ragstone.retrieval.planning import RetrievalPlan
 
 __all__ = ["SyncPipeline", "sync"]
 
@@ -98,6 +99,10 @@ class SyncPipeline:
     def explain(self, query: str, options: RetrievalOptions | None = None) -> Explanation:
         """See `RagPipeline.explain`."""
         return self._run(self._pipeline.explain(query, options))
+
+    def plan(self, options: RetrievalOptions | None = None) -> RetrievalPlan:
+        """See `RagPipeline.plan`."""
+        return self._pipeline.plan(options)
 
     def ask(self, query: str, options: RagOptions | None = None) -> RagResponse:
         """See `RagPipeline.ask`."""

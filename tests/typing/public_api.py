@@ -122,6 +122,16 @@ async def pipeline() -> None:
         assert_type(contributions, list[float])
     assert_type(await rag.explain("query"), rs.Explanation)
     assert_type(await rag.delete("a"), bool)
+    asking = rs.RagPipeline(
+        embedder=embedder,
+        chat=chat,
+        hyde=rs.HydeOptions(hypothesis_count=1),
+        multi_query=rs.MultiQueryOptions(variant_count=2),
+        deep_research=rs.DeepResearchOptions(max_depth=1),
+    )
+    plan = asking.plan(options)
+    assert_type(plan, rs.RetrievalPlan)
+    assert_type([(stage.name, stage.llm_calls) for stage in plan.stages], list[tuple[str, int]])
     with rs.sync(rag) as blocking:
         assert_type(blocking.retrieve("query"), rs.SearchPage)
 

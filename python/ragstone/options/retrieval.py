@@ -20,7 +20,6 @@ _OVERFETCH: Final = 3
 
 # Options whose stage comes in a later version: name -> the values that mean "off", the default first.
 _LATER: Final[Mapping[str, tuple[object, ...]]] = {
-    "use_adaptive_retrieval": (False,),
     "use_crag": (False,),
     "candidate_count": (None,),
     "use_compression": (False,),
@@ -49,16 +48,18 @@ class RetrievalOptions:
         use_mmr: Order by maximal marginal relevance.
         mmr_lambda: In [0, 1]; 1 is pure relevance.
         mmr_candidate_count: How many candidates MMR chooses from; `None` is 3 × top_k.
-        use_hyde: Lets a configured HyDE generator take part.
-        use_multi_query: Lets a configured query expander take part.
+        use_hyde: Lets configured hypothetical documents take part.
+        use_multi_query: Lets configured query variants take part.
         use_parent_document: Lets configured parent documents replace their children.
         use_reranking: Lets a configured reranker take part.
+        use_deep_research: Lets a configured deep research take part.
         use_tag_retrieval: Lets a configured tag retrieval take part.
         use_time_weighting: Lets a configured time weighting take part.
         use_cache_embedding: Lets a configured embedding cache take part.
         use_cache_result: Lets a configured result cache take part.
         candidate_count: How many candidates the reranker sees; `None` is 3 × top_k. Comes with rerankers.
-        use_adaptive_retrieval: Comes in a later version.
+        use_adaptive_retrieval: Tell a simple, a complex and a multi-hop query apart, and set `top_k`, `use_multi_query`
+            and `use_hyde` for it: 3, off, off; 8, on, off; 10, on, on. What the call switches off stays off.
         use_crag: Comes in a later version.
         crag_score_threshold: In [0, 1].
         crag_fallback_mode: `"replace"` or `"append"`.
@@ -87,6 +88,7 @@ class RetrievalOptions:
     use_multi_query: bool = True
     use_parent_document: bool = True
     use_reranking: bool = True
+    use_deep_research: bool = True
     use_tag_retrieval: bool = True
     use_time_weighting: bool = True
     use_cache_embedding: bool = True

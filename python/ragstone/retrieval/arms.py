@@ -7,23 +7,21 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from ragstone.concurrency import AdaptiveOffload
-from ragstone.errors import CapabilityError, ConfigurationError, InvalidInputError, RagError, StoreError
+from ragstone.errors import CapabilityError, RagError, StoreError
 from ragstone.models import SearchOptions, SearchResult
-from ragstone.options import EnsembleOptions
+from ragstone.options import EnsembleOptions, RetrievalOptions
 from ragstone.ports import HybridSearchable, KeywordIndex, SparseSearchable, VectorStore
 from ragstone.retrieval.candidate import ArmReport, Candidates, Query, SearchPath
+from ragstone.retrieval.faults import SETUP_FAULTS
 from ragstone.retrieval.fusion import ArmHits, fuse, single
 from ragstone.retrieval.vectors import CallVectors
 
 __all__ = ["Arm", "ArmSearch", "Arms", "dense_arm", "keyword_arm", "native_arm", "sparse_arm"]
 
 _log = logging.getLogger(__name__)
-
-_FATAL: Final = (ConfigurationError, InvalidInputError)
-"""Faults of the call or the set-up: no other arm may paper over them."""
 
 
 ArmSearch: TypeAlias = Callable[[Query, SearchOptions], Awaitable[list[SearchResult]]]
@@ -91,6 +89,31 @@ class Arms:
     path: SearchPath
     arms: tuple[Arm, ...]
 
+    def weighted(self, options: RetrievalOptions) -> list[tuple[Arm, float]]:
+        """The arms that take part, and the weight of each in the fusion.
+
+        Raises:
+            CapabilityError: Weights of 0 leave none.
+        """
+        if self.path != "client":
+            return [(arm, 1.0) for arm in self.arms]
+        ensemble = options.ensemble_options or EnsembleOptions()
+        weights = {
+            "dense": ensemble.dense_weight,
+            "bm25": ensemble.bm25_weight,
+            "sparse": ensemble.sparse_weight,
+        }
+        weighted = [(arm, weights[arm.name]) for arm in self.arms if weights[arm.name] > 0]
+        if not weighted:
+            raise CapabilityError(
+                "every arm that this pipeline has is switched off by a weight of 0 in ensemble_options"
+            )
+        return weighted
+
+    def embeds_query(self, options: RetrievalOptions) -> bool:
+        """Whether an arm that takes part searches with an embedding of the query."""
+        return self.path == "native" or any(arm.name == "dense" for arm, _ in self.weighted(options))
+
     async def __call__(self, query: Query) -> Candidates:
         """Return at least `query.depth` candidates where that many are eligible and no window forbids it.
 
@@ -113,16 +136,7 @@ class Arms:
     async def _fused(self, query: Query) -> Candidates:
         options = query.options.ensemble_options or EnsembleOptions()
         depth = options.depth(query.depth)
-        weights = {
-            "dense": options.dense_weight,
-            "bm25": options.bm25_weight,
-            "sparse": options.sparse_weight,
-        }
-        weighted = [(arm, weights[arm.name]) for arm in self.arms if weights[arm.name] > 0]
-        if not weighted:
-            raise CapabilityError(
-                "every arm that this pipeline has is switched off by a weight of 0 in ensemble_options"
-            )
+        weighted = self.weighted(query.options)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run(arm, query, depth)) for arm, _ in weighted]
         outcomes = [task.result() for task in tasks]
@@ -174,7 +188,7 @@ class Arms:
     @staticmethod
     def _raise_if_none_serves(outcomes: list[_Outcome]) -> None:
         errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-        fatal = next((error for error in errors if isinstance(error, _FATAL)), None)
+        fatal = next((error for error in errors if isinstance(error, SETUP_FAULTS)), None)
         if fatal is not None:
             raise fatal
         if errors and len(errors) == len(outcomes):

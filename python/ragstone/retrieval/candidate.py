@@ -95,6 +95,7 @@ class ArmReport:
         hits: How many it found.
         seconds: Wall time, embedding the query included.
         error: Why it failed, one line.
+        query: The variant or sub-query that it searched for; `None` for the call's own query.
     """
 
     arm: str
@@ -102,6 +103,7 @@ class ArmReport:
     hits: int
     seconds: float
     error: str | None = None
+    query: str | None = None
 
     @property
     def status(self) -> Literal["ok", "failed"]:

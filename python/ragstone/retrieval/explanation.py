@@ -24,6 +24,7 @@ from ragstone.models import (
     TwinEvidence,
     WebEvidence,
 )
+from ragstone.retrieval.candidate import ArmReport
 from ragstone.retrieval.page import DroppedResult, SearchPage
 
 __all__ = ["Explanation"]
@@ -59,7 +60,7 @@ class Explanation:
         for item in self.page.dropped:
             if item.result.chunk.key == key:
                 return f"{_name(key)} was dropped by {item.drop.stage}: {item.drop.reason}"
-        depths = ", ".join(f"{arm.arm} looked {arm.depth} deep" for arm in self.page.arms)
+        depths = ", ".join(dict.fromkeys(f"{arm.arm} looked {arm.depth} deep" for arm in self.page.arms))
         return f"{_name(key)} was found by no arm ({depths}): it is not indexed, not eligible, or ranks lower"
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,9 +76,8 @@ class Explanation:
             "native": "hybrid search by the store",
         }[page.path]
         total = len(page) + len(page.dropped)
-        milliseconds = sum(page.timings.values()) * 1e3
         end = ", nothing more was eligible" if page.exhausted else ""
-        line = f"{how}: {len(page)} of {total} candidates{end}, {milliseconds:.1f} ms"
+        line = f"{how}: {len(page)} of {total} candidates{end}, {page.seconds * 1e3:.1f} ms"
         return "\n".join((textwrap.shorten(f'"{page.query}"', _WIDTH, placeholder='…"'), line))
 
     def _results(self) -> str:
@@ -100,11 +100,10 @@ class Explanation:
         return "\n".join(lines)
 
     def _arms(self) -> str:
-        lines = [
-            f"Arm {arm.arm}: {arm.hits} hits of {arm.depth} asked for, {arm.seconds * 1e3:.1f} ms"
-            + (f", failed: {arm.error}" if arm.error else "")
-            for arm in self.page.arms
-        ]
+        reports: dict[str, list[ArmReport]] = {}
+        for report in self.page.arms:
+            reports.setdefault(report.arm, []).append(report)
+        lines = [_arm_line(arm, of_arm) for arm, of_arm in reports.items()]
         stages = ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in self.page.timings.items())
         return "\n".join(line for text in (*lines, f"Time: {stages}") for line in textwrap.wrap(text, _WIDTH))
 
@@ -125,6 +124,17 @@ def _result_lines(place: int, result: SearchResult) -> Iterator[str]:
     )
     snippet = textwrap.shorten(result.chunk.text, _WIDTH - len(_INDENT) - 2, placeholder=" …")
     yield f"{_INDENT}| {snippet}"
+
+
+def _arm_line(arm: str, reports: list[ArmReport]) -> str:
+    hits, milliseconds = sum(report.hits for report in reports), sum(report.seconds for report in reports) * 1e3
+    depth = max(report.depth for report in reports)
+    errors = [report.error for report in reports if report.error is not None]
+    if len(reports) == 1:
+        failed = f", failed: {errors[0]}" if errors else ""
+        return f"Arm {arm}: {hits} hits of {depth} asked for, {milliseconds:.1f} ms{failed}"
+    failed = f", {len(errors)} failed: {errors[0]}" if errors else ""
+    return f"Arm {arm}: {hits} hits of {depth} asked for in {len(reports)} searches, {milliseconds:.1f} ms{failed}"
 
 
 def _drop_lines(item: DroppedResult) -> Iterator[str]:

@@ -36,7 +36,9 @@ class SearchPage(Sequence[SearchResult]):
         exhausted: True where the page holds every eligible chunk, so that a short page is all there is.
         warnings: What did not go as asked, one line each; empty when all went well.
         notes: What stages decided about the call, such as `adaptive_complexity`, as short texts.
-        timings: Seconds spent in each stage itself, outermost first, `search` for the arms and their fusion.
+        timings: Seconds spent in each stage itself, outermost first, `search` for the arms and their fusion. Where a
+            stage searches for several queries at the same time, what that took is added up.
+        seconds: Wall time of the call.
     """
 
     query: str
@@ -47,6 +49,7 @@ class SearchPage(Sequence[SearchResult]):
     warnings: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
     timings: Mapping[str, float] = field(default_factory=dict[str, float])
+    seconds: float = 0.0
     candidates_dropped: Sequence[Candidate] = field(default=(), repr=False)
 
     @cached_property
@@ -88,6 +91,7 @@ class SearchPage(Sequence[SearchResult]):
             ],
             "arms": [{**asdict(arm), "status": arm.status} for arm in self.arms],
             "timings": dict(self.timings),
+            "seconds": self.seconds,
         }
 
 

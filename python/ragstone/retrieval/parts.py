@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ragstone.clock import SystemClock
-from ragstone.options import TagRetrievalOptions, TimeWeightedOptions
+from ragstone.options import (
+    DeepResearchOptions,
+    HydeOptions,
+    MultiQueryOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
+)
 from ragstone.ports import (
     ChatClient,
     Clock,
@@ -36,6 +42,9 @@ class RetrievalParts:
         parents: The larger chunks that come back in place of what was found.
         token_counter: Counts for the token budget; `None` counts cl100k_base.
         chat: The chat model of the techniques that ask one.
+        hyde: Hypothetical answers to search with; needs `chat` and `embedder`.
+        multi_query: Variants of the query to search for; needs `chat`.
+        deep_research: Sub-queries until the page suffices; needs `chat`.
         guards: See the candidates first and may drop any, one after the other.
         caching_embedder: Stands for `embedder` where a call lets its cache take part.
         pages: Remembers whole pages.
@@ -52,6 +61,9 @@ class RetrievalParts:
     parents: ParentChunkStore | None = None
     token_counter: TokenCounter | None = None
     chat: ChatClient | None = None
+    hyde: HydeOptions | None = None
+    multi_query: MultiQueryOptions | None = None
+    deep_research: DeepResearchOptions | None = None
     guards: Sequence[RetrievalGuard] = ()
     caching_embedder: Embedder | None = None
     pages: PageMemory | None = None

@@ -51,8 +51,11 @@ class TagRetrieval:
         )
 
     def cost(self, depth: int, inner: InnerCost) -> Cost:
-        """Return the cost of the query's embedding and of one search: one that leaves nothing cost nothing."""
-        return Cost(embedding_calls=1) + inner(depth)
+        """Return the cost of a batch of tags that are new, of the query's embedding, and of one search.
+
+        A search whose filter leaves nothing costs nothing.
+        """
+        return Cost(embedding_calls=1, embeds_query=True) + inner(depth)
 
     async def _matches(self, query: Query) -> Sequence[TagMatch]:
         if not len(self.index):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ragstone.errors import CapabilityError
 from ragstone.models import ChunkKey, Vector, Vectors
 from ragstone.ports import Embedder, EmbeddingReadable, SparseEmbedder, VectorStore
 from ragstone.retrieval.candidate import Candidate
+from ragstone.retrieval.memo import Memo
 from ragstone.sparse_vector import SparseVector
 
 __all__ = ["CallVectors"]
@@ -28,8 +30,14 @@ class CallVectors:
         self._sparse_encoder = sparse_encoder
         self._sparse_of_query: dict[str, SparseVector] = {}
         self._store = store
-        self._of_query: dict[str, Vector] = {}
+        self._of_query = Memo[str, Vector]()
         self._of_chunk: dict[ChunkKey, Vector] = {}
+
+    @property
+    def readable(self) -> bool:
+        """Whether the store gives back the vectors that it holds."""
+        store: object = self._store
+        return isinstance(store, EmbeddingReadable)
 
     def _require(self, purpose: str) -> Embedder:
         if self._embedder is None:
@@ -43,11 +51,11 @@ class CallVectors:
             CapabilityError: The pipeline has no embedder.
             EmbeddingError: The embedder failed.
         """
-        vector = self._of_query.get(text)
-        if vector is None:
-            embedder = self._require("dense search")
-            vector = (await embed_checked(embedder, [text], input_type="query"))[0]
-            self._of_query[text] = vector
+        return await self._of_query.get(text, partial(self._embed_query, text))
+
+    async def _embed_query(self, text: str) -> Vector:
+        embedder = self._require("dense search")
+        vector: Vector = (await embed_checked(embedder, [text], input_type="query"))[0]
         return vector
 
     async def sparse_of_query(self, text: str) -> SparseVector:

@@ -28,6 +28,7 @@ DEFAULTS = {
     "use_multi_query": True,
     "use_parent_document": True,
     "use_reranking": True,
+    "use_deep_research": True,
     "use_tag_retrieval": True,
     "use_time_weighting": True,
     "use_cache_embedding": True,
@@ -71,7 +72,6 @@ def test_ensemble_defaults_give_the_plain_sum_of_reciprocal_ranks():
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("use_adaptive_retrieval", True),
         ("use_crag", True),
         ("candidate_count", 30),
         ("use_compression", True),

@@ -132,6 +132,7 @@ OTHER = {
     "use_multi_query": False,
     "use_parent_document": False,
     "use_reranking": False,
+    "use_deep_research": False,
     "use_tag_retrieval": False,
     "use_time_weighting": False,
     "candidate_count": 20,

@@ -8,6 +8,7 @@ from ragstone.concurrency import offload
 from ragstone.engine.rank import mmr
 from ragstone.models import MmrEvidence
 from ragstone.retrieval.candidate import Candidates, Query, Search
+from ragstone.retrieval.planning import Cost, InnerCost
 from ragstone.retrieval.vectors import CallVectors
 
 __all__ = ["MaximalMarginalRelevance"]
@@ -23,7 +24,7 @@ class MaximalMarginalRelevance:
 
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return the picked candidates in the order in which they were picked; their scores stay as they were."""
-        found = await search(query.deeper(max(self.pool, query.depth)))
+        found = await search(query.deeper(self._depth(query.depth)))
         if not found.kept:
             return found
         pool, beyond = found.kept[: self.pool], found.kept[self.pool :]
@@ -43,3 +44,11 @@ class MaximalMarginalRelevance:
         ]
         outside = [c.dropped("mmr", f"not among the {self.pool} best that MMR chooses from") for c in beyond]
         return found.choosing(kept, (*unpicked, *outside))
+
+    def cost(self, depth: int, inner: InnerCost) -> Cost:
+        """Return the cost of the search for the pool, and of comparing its chunks with the query and each other."""
+        own = Cost(embeds_query=True, embeds_candidates=not self.vectors.readable)
+        return own + inner(self._depth(depth))
+
+    def _depth(self, depth: int) -> int:
+        return max(self.pool, depth)

@@ -7,13 +7,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import ClassVar
 
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError, InvalidInputError
 from ragstone.models import ChunkKey, ParentEvidence, TextChunk, WebEvidence
 from ragstone.ports import ParentChunkStore
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.filling import search_until_filled
+from ragstone.retrieval.filling import first_depth, search_until_filled
+from ragstone.retrieval.planning import Cost, InnerCost
 
 __all__ = ["ParentSwap"]
 
@@ -50,9 +52,15 @@ class ParentSwap:
     store: ParentChunkStore
     _known: dict[str, _Parents] = field(default_factory=dict[str, _Parents], init=False)
 
+    refills: ClassVar[bool] = True
+
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return parents, and search deeper until there are enough of them."""
         return await search_until_filled(query, search, self._apply)
+
+    def cost(self, depth: int, inner: InnerCost) -> Cost:
+        """Return the cost of the first, deeper search."""
+        return inner(first_depth(depth))
 
     async def _apply(self, found: Candidates) -> Candidates:
         candidates = tuple(found.kept)

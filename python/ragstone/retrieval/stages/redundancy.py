@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ragstone.concurrency import offload
 from ragstone.engine.rank import redundancy_filter
 from ragstone.models import TwinEvidence
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.filling import search_until_filled
+from ragstone.retrieval.filling import first_depth, search_until_filled
+from ragstone.retrieval.planning import Cost, InnerCost
 from ragstone.retrieval.vectors import CallVectors
 
 __all__ = ["RedundancyFilter"]
@@ -21,9 +23,15 @@ class RedundancyFilter:
     threshold: float
     vectors: CallVectors
 
+    refills: ClassVar[bool] = True
+
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return candidates no two of which are near-duplicates."""
         return await search_until_filled(query, search, self._apply)
+
+    def cost(self, depth: int, inner: InnerCost) -> Cost:
+        """Return the cost of the first, deeper search, and of comparing its chunks."""
+        return Cost(embeds_candidates=not self.vectors.readable) + inner(first_depth(depth))
 
     async def _apply(self, found: Candidates) -> Candidates:
         if len(found.kept) < 2:  # noqa: PLR2004  a twin takes two

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.filling import search_until_filled
+from ragstone.retrieval.filling import first_depth, search_until_filled
+from ragstone.retrieval.planning import Cost, InnerCost
 from ragstone.specifications import Spec, Specification
 
 __all__ = ["SpecificationFilter"]
@@ -17,9 +19,15 @@ class SpecificationFilter:
 
     specification: Specification
 
+    refills: ClassVar[bool] = True
+
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return candidates that satisfy the specification."""
         return await search_until_filled(query, search, self._apply)
+
+    def cost(self, depth: int, inner: InnerCost) -> Cost:
+        """Return the cost of the first, deeper search."""
+        return inner(first_depth(depth))
 
     async def _apply(self, found: Candidates) -> Candidates:
         kept: list[Candidate] = []
