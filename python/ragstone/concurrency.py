@@ -1,13 +1,13 @@
-"""Keeping the event loop free: work of more than about half a millisecond runs in a worker thread."""
+"""Keeping the event loop free, and doing several things at the same time without leaving any behind."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, ParamSpec, TypeVar
 
-__all__ = ["AdaptiveOffload", "offload"]
+__all__ = ["AdaptiveOffload", "offload", "together"]
 
 _QUICK: Final = 0.0005
 """Seconds. A change of threads and back costs a fifth of it or more."""
@@ -44,6 +44,51 @@ async def offload(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
         6
     """
     return await asyncio.to_thread(function, *args, **kwargs)
+
+
+async def together(steps: Iterable[Awaitable[R]]) -> list[R]:
+    """Wait for all steps at the same time and return their results in order, leaving nothing behind.
+
+    The first one that fails cancels the others, and its error is raised as it is, in no group.
+
+    Raises:
+        Exception: Whatever a step raises.
+        asyncio.CancelledError: The caller was cancelled; so was every step.
+
+    Example:
+        >>> import asyncio
+        >>> asyncio.run(together([asyncio.sleep(0, "a"), asyncio.sleep(0, "b")]))
+        ['a', 'b']
+    """
+    tasks = [asyncio.create_task(_awaited(step)) for step in steps]
+    pending: set[asyncio.Task[R]] = set(tasks)
+    cancellation: asyncio.CancelledError | None = None
+    aborted = False
+    while pending:
+        try:
+            await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
+        except asyncio.CancelledError as error:
+            cancellation = error
+        pending = {task for task in pending if not task.done()}
+        if not aborted and (cancellation is not None or _failures(tasks)):
+            aborted = True
+            for task in pending:
+                task.cancel()
+    failures = _failures(tasks)
+    if cancellation is not None:
+        raise cancellation
+    if failures:
+        raise failures[0]
+    return [task.result() for task in tasks]
+
+
+async def _awaited(step: Awaitable[R]) -> R:
+    return await step
+
+
+def _failures(tasks: Iterable[asyncio.Task[R]]) -> list[BaseException]:
+    errors = [task.exception() for task in tasks if task.done() and not task.cancelled()]
+    return [error for error in errors if error is not None]
 
 
 class AdaptiveOffload:

@@ -7,23 +7,21 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from ragstone.concurrency import AdaptiveOffload
-from ragstone.errors import CapabilityError, ConfigurationError, InvalidInputError, RagError, StoreError
+from ragstone.errors import CapabilityError, RagError, StoreError
 from ragstone.models import SearchOptions, SearchResult
 from ragstone.options import EnsembleOptions
 from ragstone.ports import HybridSearchable, KeywordIndex, VectorStore
 from ragstone.retrieval.candidate import ArmReport, Candidates, Query, SearchPath
+from ragstone.retrieval.faults import SETUP_FAULTS
 from ragstone.retrieval.fusion import ArmHits, fuse, single
 from ragstone.retrieval.vectors import CallVectors
 
 __all__ = ["Arm", "ArmSearch", "Arms", "dense_arm", "keyword_arm", "native_arm"]
 
 _log = logging.getLogger(__name__)
-
-_FATAL: Final = (ConfigurationError, InvalidInputError)
-"""Faults of the call or the set-up: no other arm may paper over them."""
 
 
 ArmSearch: TypeAlias = Callable[[Query, SearchOptions], Awaitable[list[SearchResult]]]
@@ -161,7 +159,7 @@ class Arms:
     @staticmethod
     def _raise_if_none_serves(outcomes: list[_Outcome]) -> None:
         errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-        fatal = next((error for error in errors if isinstance(error, _FATAL)), None)
+        fatal = next((error for error in errors if isinstance(error, SETUP_FAULTS)), None)
         if fatal is not None:
             raise fatal
         if errors and len(errors) == len(outcomes):

@@ -7,9 +7,14 @@ from typing import Final
 
 from ragstone.retrieval.candidate import Candidates, Query, Search
 
-__all__ = ["search_until_filled"]
+__all__ = ["first_depth", "search_until_filled"]
 
 _OVERFETCH: Final = 3
+
+
+def first_depth(depth: int) -> int:
+    """How many candidates are asked for at first, to have `depth` of them left."""
+    return _OVERFETCH * depth
 
 
 async def search_until_filled(
@@ -20,7 +25,7 @@ async def search_until_filled(
     The first search asks for three times as many as wanted, each further one for four times as many as the last. So a
     page is short only when nothing more is eligible, or a window set by the caller is used up.
     """
-    depth = _OVERFETCH * query.depth
+    depth = first_depth(query.depth)
     while True:
         found = await search(query.deeper(depth))
         left = await drop(found)
