@@ -26,15 +26,18 @@ def _field(number: int, value: int | str | bytes) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(data)) + data
 
 
-def _node(operator: str, inputs: Sequence[str], output: str, **ints: Sequence[int] | int) -> bytes:
-    node = b"".join(_field(1, name) for name in inputs) + _field(2, output) + _field(4, operator)
-    for name, value in ints.items():
-        if isinstance(value, int):
-            attribute = _field(1, name) + _field(3, value) + _field(20, 2)
+def node(operator: str, inputs: Sequence[str], output: str, **attributes: Sequence[int] | float) -> bytes:
+    """An operator with its inputs, its output and its attributes."""
+    encoded = b"".join(_field(1, name) for name in inputs) + _field(2, output) + _field(4, operator)
+    for name, value in attributes.items():
+        if isinstance(value, float):
+            attribute = _field(1, name) + _varint(2 << 3 | 5) + np.float32(value).tobytes() + _field(20, 1)
+        elif isinstance(value, int):
+            attribute = _field(1, name) + _field(3, value & 2**64 - 1) + _field(20, 2)
         else:
             attribute = _field(1, name) + b"".join(_field(8, each) for each in value) + _field(20, 7)
-        node += _field(5, attribute)
-    return node
+        encoded += _field(5, attribute)
+    return encoded
 
 
 def _tensor(name: str, array: np.ndarray) -> bytes:
@@ -46,6 +49,25 @@ def _tensor(name: str, array: np.ndarray) -> bytes:
 def _value(name: str, kind: int, shape: Sequence[Axis]) -> bytes:
     axes = b"".join(_field(1, _field(1, axis) if isinstance(axis, int) else _field(2, axis)) for axis in shape)
     return _field(1, name) + _field(2, _field(1, _field(1, kind) + _field(2, axes)))
+
+
+def write_graph(
+    path: Path,
+    nodes: Sequence[bytes],
+    constants: Mapping[str, np.ndarray],
+    *,
+    inputs: Mapping[str, int],
+    output: str,
+    shape: Sequence[Axis],
+    opset: int = 13,
+) -> Path:
+    """Write a graph of these nodes; its inputs, name to type, have the shape (batch, sequence), its output is float."""
+    graph = b"".join(_field(1, each) for each in nodes) + _field(2, "graph")
+    graph += b"".join(_field(5, _tensor(name, array)) for name, array in constants.items())
+    graph += b"".join(_field(11, _value(name, kind, ["batch", "sequence"])) for name, kind in inputs.items())
+    graph += _field(12, _value(output, FLOAT, shape))
+    path.write_bytes(_field(1, 8) + _field(7, graph) + _field(8, _field(2, opset)))
+    return path
 
 
 def write_lookup(
@@ -72,19 +94,19 @@ def write_lookup(
         last_axis: What the graph says of the output's last axis; its length when left out.
     """
     looked_up = "looked_up" if pooled else output
-    nodes = [_node("Gather", ["table", inputs[0]], looked_up, axis=0)]
+    nodes = [node("Gather", ["table", inputs[0]], looked_up, axis=0)]
     if pooled:
-        nodes.append(_node("ReduceMean", [looked_up], output, axes=[1], keepdims=0))
+        nodes.append(node("ReduceMean", [looked_up], output, axes=[1], keepdims=0))
     last = table.shape[1] if last_axis is None else last_axis
-    shape: list[Axis] = ["batch", last] if pooled else ["batch", "sequence", last]
-    graph = b"".join(_field(1, node) for node in nodes) + _field(2, "lookup")
-    graph += _field(5, _tensor("table", table.astype(np.float32)))
     kinds = [input_kind, *[mask_kind or input_kind] * (len(inputs) - 1)]
-    for name, kind in zip(inputs, kinds, strict=True):
-        graph += _field(11, _value(name, kind, ["batch", "sequence"]))
-    graph += _field(12, _value(output, FLOAT, shape))
-    path.write_bytes(_field(1, 8) + _field(7, graph) + _field(8, _field(2, 13)))
-    return path
+    return write_graph(
+        path,
+        nodes,
+        {"table": table.astype(np.float32)},
+        inputs=dict(zip(inputs, kinds, strict=True)),
+        output=output,
+        shape=["batch", last] if pooled else ["batch", "sequence", last],
+    )
 
 
 def write_vocabulary(path: Path, words: Sequence[str]) -> Mapping[str, int]:

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.encoders._batches import feeds, mask_of, require_token_inputs
 from ragstone.encoders._onnx import OnnxGraph
 from ragstone.encoders._tokenizer import ModelTokenizer, Tokens
 from ragstone.errors import ConfigurationError, EmbeddingError
@@ -20,7 +21,6 @@ Pooling: TypeAlias = Literal["mean", "cls", "model"]
 
 POOLINGS: Final[tuple[str, ...]] = get_args(Pooling)
 
-_FED: Final = ("input_ids", "attention_mask", "token_type_ids")
 _TOKEN_OUTPUTS: Final = ("last_hidden_state", "token_embeddings")
 _SENTENCE_OUTPUTS: Final = ("sentence_embedding", "pooled")
 _TOKEN_RANK: Final = 3
@@ -46,7 +46,7 @@ class SentenceModel:
     __slots__ = ("_graph", "_normalize", "_output", "_pooling", "_tokenizer", "dimensions")
 
     def __init__(self, graph: OnnxGraph, tokenizer: ModelTokenizer, *, pooling: Pooling, normalize: bool) -> None:
-        _check_inputs(graph)
+        require_token_inputs(graph, "a sentence transformer")
         self._graph = graph
         self._tokenizer = tokenizer
         self._pooling: Pooling = pooling
@@ -69,24 +69,10 @@ class SentenceModel:
         Raises:
             EmbeddingError: The run failed.
         """
-        ids, mask, type_ids = self._arrays(batch)
-        arrays: dict[str, NDArray[np.int64]] = dict(zip(_FED, (ids, mask, type_ids), strict=True))
-        feeds = {name: arrays[name].astype(kind, copy=False) for name, kind in self._graph.inputs.items()}
-        answer = self._graph.run(self._output, feeds).astype(np.float32, copy=False)
-        vectors = self._pool(answer, mask)
+        mask = mask_of(batch)
+        answer = self._graph.run(self._output, feeds(self._graph, batch, mask, self._tokenizer.padding_id))
+        vectors = self._pool(answer.astype(np.float32, copy=False), mask)
         return _unit_length(vectors) if self._normalize else vectors
-
-    def _arrays(self, batch: Sequence[Tokens]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        shape = (len(batch), max(1, *(len(tokens.ids) for tokens in batch)))
-        ids = np.full(shape, self._tokenizer.padding_id, dtype=np.int64)
-        mask = np.zeros(shape, dtype=np.int64)
-        type_ids = np.zeros(shape, dtype=np.int64)
-        for row, tokens in enumerate(batch):
-            length = len(tokens.ids)
-            ids[row, :length] = tokens.ids
-            mask[row, :length] = 1
-            type_ids[row, :length] = tokens.type_ids
-        return ids, mask, type_ids
 
     def _pool(self, answer: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
         rank = _SENTENCE_RANK if self._pooling == "model" else _TOKEN_RANK
@@ -120,15 +106,6 @@ def _unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     norms[norms == 0.0] = 1.0
     unit: NDArray[np.float32] = np.divide(vectors, norms, dtype=np.float32)
     return unit
-
-
-def _check_inputs(graph: OnnxGraph) -> None:
-    names = list(graph.inputs)
-    if "input_ids" not in names or set(names) - set(_FED):
-        raise ConfigurationError(
-            f"this graph takes {', '.join(names) or 'nothing'}: a sentence transformer takes input_ids and, "
-            "where it needs them, attention_mask and token_type_ids"
-        )
 
 
 def _choose_output(graph: OnnxGraph, pooling: Pooling) -> str:

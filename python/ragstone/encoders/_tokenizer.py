@@ -30,7 +30,7 @@ class ModelTokenizer:
         ConfigurationError: The file is no tokenizer, or `max_tokens` leaves no room beside the special tokens.
     """
 
-    __slots__ = ("_tokenizer", "padding_id")
+    __slots__ = ("_tokenizer", "padding_id", "vocabulary")
 
     def __init__(self, path: Path, *, max_tokens: int) -> None:
         require("tokenizers", extra="onnx", purpose="Reading a model's tokenizer")
@@ -45,10 +45,29 @@ class ModelTokenizer:
         self._tokenizer = tokenizer
         self.padding_id = 0 if padding is None else int(padding["pad_id"])
         """What fills up a batch; masked, so that it never counts."""
+        self.vocabulary = int(tokenizer.get_vocab_size(with_added_tokens=True))
+        """How many entries it has."""
 
     def encode(self, texts: Sequence[str]) -> list[Tokens]:
         """Tokenise; a special token written out in a text counts as text."""
         return [Tokens(encoding.ids, encoding.type_ids) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    @property
+    def pair_overhead(self) -> int:
+        """How many special tokens go into a pair of texts."""
+        return int(self._tokenizer.num_special_tokens_to_add(is_pair=True))
+
+    def encode_pairs(self, first: str, seconds: Sequence[str]) -> list[Tokens]:
+        """Tokenise a text together with each of the others; of a pair that is too long, the longer text is cut."""
+        pairs = [(first, second) for second in seconds]
+        return [Tokens(encoding.ids, encoding.type_ids) for encoding in self._tokenizer.encode_batch(pairs)]
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Return which share of the texts' tokens, special ones aside, stands for something unknown; 0 without any."""
+        unknown = self._tokenizer.token_to_id(getattr(self._tokenizer.model, "unk_token", None) or "<unk>")
+        encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        total = sum(len(encoding.ids) for encoding in encodings)
+        return sum(encoding.ids.count(unknown) for encoding in encodings) / total if total else 0.0
 
 
 def _tokenizer_json(path: Path) -> Any:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Final, ParamSpec, Self, TypeVar
+from typing import Final, Self
 
 import numpy as np
 
+from ragstone.encoders._batches import batches
+from ragstone.encoders._files import digest, existing, model_digest
+from ragstone.encoders._model_thread import ModelThread
 from ragstone.encoders._onnx import OnnxGraph, available_processors, require_onnxruntime
 from ragstone.encoders._sentence_model import POOLINGS, Pooling, SentenceModel
-from ragstone.encoders._tokenizer import ModelTokenizer, Tokens
+from ragstone.encoders._tokenizer import ModelTokenizer
 from ragstone.encoders.checked import verify_vectors
 from ragstone.errors import ConfigurationError
 from ragstone.extras import require
@@ -25,12 +26,8 @@ from ragstone.validation import require_at_least, require_bool
 
 __all__ = ["OnnxEmbedder"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 _BATCHES_SORTED_TOGETHER: Final = 16
 _TOKENS_IN_A_RUN: Final = 2048
-_EXTERNAL_WEIGHTS: Final = ("_data", ".data")
 _UNCASED_VOCABULARY: Final = Path(__file__).parent / "data" / "bert-uncased-vocab.txt"
 
 
@@ -83,8 +80,8 @@ class OnnxEmbedder:
     ) -> None:
         if pooling not in POOLINGS:
             raise ConfigurationError(f"pooling must be one of {', '.join(POOLINGS)}, not {pooling!r}")
-        self._model_path = _existing("model_path", model_path)
-        self._tokenizer_path = _existing("tokenizer_path", tokenizer_path)
+        self._model_path = existing("model_path", model_path)
+        self._tokenizer_path = existing("tokenizer_path", tokenizer_path)
         self._pooling: Pooling = pooling
         self._max_tokens = require_at_least("max_tokens", max_tokens, 1)
         self._normalize = require_bool("normalize", normalize)
@@ -94,8 +91,7 @@ class OnnxEmbedder:
         self._name = name or self._model_path.stem
         require_onnxruntime()
         require("tokenizers", extra="onnx", purpose="Reading a model's tokenizer")
-        self._model: SentenceModel | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ragstone-onnx")
+        self._thread = ModelThread(self._load)
 
     @classmethod
     def local(cls, *, threads: int | None = None) -> Self:
@@ -119,11 +115,9 @@ class OnnxEmbedder:
 
     @cached_property
     def _identity(self) -> str:
-        beside = (self._model_path.with_name(self._model_path.name + suffix) for suffix in _EXTERNAL_WEIGHTS)
-        weights = [self._model_path, *(path for path in beside if path.is_file())]
         parts = [
-            f"onnx:{self._name}@{_digest(weights)}",
-            f"tokenizer@{_digest([self._tokenizer_path])}",
+            f"onnx:{self._name}@{model_digest(self._model_path)}",
+            f"tokenizer@{digest([self._tokenizer_path])}",
             self._pooling,
             str(self._max_tokens),
             "unit" if self._normalize else "raw",
@@ -135,7 +129,7 @@ class OnnxEmbedder:
     @property
     def dimensions(self) -> int | None:
         """Length of the vectors; `None` until the model is loaded."""
-        return None if self._model is None else self._model.dimensions
+        return None if self._thread.loaded is None else self._thread.loaded.dimensions
 
     def __repr__(self) -> str:
         return f"OnnxEmbedder({str(self._model_path)!r}, {str(self._tokenizer_path)!r}, name={self._name!r})"
@@ -146,8 +140,7 @@ class OnnxEmbedder:
         Raises:
             ConfigurationError: A file is not what it should be, or the graph is no sentence transformer.
         """
-        if self._model is None:
-            await self._in_thread(self._loaded)
+        await self._thread.model()
 
     async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Vectors:
         """Embed texts of any number; a text longer than `max_tokens` is cut.
@@ -159,54 +152,20 @@ class OnnxEmbedder:
             ConfigurationError: The model could not be loaded.
             EmbeddingError: The model failed, or gave NaN or infinity.
         """
-        model = await self._in_thread(self._loaded) if self._model is None else self._model
+        model = await self._thread.model()
         prefix = self._prefixes[input_type]
         vectors = np.empty((len(texts), model.dimensions), dtype=np.float32)
         step = self._batch_size * _BATCHES_SORTED_TOGETHER
         for start in range(0, len(texts), step):
-            tokens = await self._in_thread(model.encode, [prefix + text for text in texts[start : start + step]])
-            for rows in _batches(tokens, self._batch_size):
-                found = await self._in_thread(model.infer, [tokens[row] for row in rows])
+            tokens = await self._thread.run(model.encode, [prefix + text for text in texts[start : start + step]])
+            for rows in batches(tokens, texts=self._batch_size, padded_tokens=_TOKENS_IN_A_RUN):
+                found = await self._thread.run(model.infer, [tokens[row] for row in rows])
                 vectors[[start + row for row in rows]] = found
         return verify_vectors(vectors, count=len(texts), dimensions=model.dimensions, identity=self.identity)
 
-    async def _in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        call = partial(function, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
-
-    def _loaded(self) -> SentenceModel:
-        """Load once; runs in the one worker thread, so that no two loads meet."""
-        if self._model is None:
-            tokenizer = ModelTokenizer(self._tokenizer_path, max_tokens=self._max_tokens)
-            graph = OnnxGraph(self._model_path, threads=self._threads)
-            model = SentenceModel(graph, tokenizer, pooling=self._pooling, normalize=self._normalize)
-            _ = self.identity
-            self._model = model
-        return self._model
-
-
-def _batches(tokens: Sequence[Tokens], size: int) -> Iterator[list[int]]:
-    """Cut into batches of texts of like length; yields the places of each batch's texts, longest first."""
-    order = sorted(range(len(tokens)), key=lambda row: -len(tokens[row].ids))
-    start = 0
-    while start < len(order):
-        longest = max(1, len(tokens[order[start]].ids))
-        stop = start + max(1, min(size, _TOKENS_IN_A_RUN // longest))
-        yield order[start:stop]
-        start = stop
-
-
-def _existing(field: str, value: str | PathLike[str]) -> Path:
-    path = Path(value)
-    if not path.is_file():
-        raise ConfigurationError(f"{field}: there is no file {path}")
-    return path
-
-
-def _digest(paths: Sequence[Path]) -> str:
-    """The first 16 hexadecimal digits of each file's SHA-256."""
-    digests: list[str] = []
-    for path in paths:
-        with path.open("rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest()[:16])
-    return "+".join(digests)
+    def _load(self) -> SentenceModel:
+        tokenizer = ModelTokenizer(self._tokenizer_path, max_tokens=self._max_tokens)
+        graph = OnnxGraph(self._model_path, threads=self._threads)
+        model = SentenceModel(graph, tokenizer, pooling=self._pooling, normalize=self._normalize)
+        _ = self.identity
+        return model
