@@ -222,7 +222,7 @@ def _message_of(response: httpx.Response) -> str:
         body: Any = response.json()
     except ValueError:
         return ""
-    for key in ("error", "message", "detail"):
+    for key in ("detail", "error", "message"):
         if isinstance(body, dict) and key in body:
             body = cast("dict[str, Any]", body)[key]
     return " ".join(body.split())[:_MESSAGE_LENGTH] if isinstance(body, str) else ""
