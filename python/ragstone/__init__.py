@@ -35,6 +35,7 @@ from ragstone.engine.tokens import (
 )
 from ragstone.engine.version import __version__
 from ragstone.errors import RagError
+from ragstone.guards import RequiredRolesGuard
 from ragstone.ingestion.chunking import MarkdownChunker, RecursiveChunker, SentenceChunker, TokenChunker
 from ragstone.metadata import matches
 from ragstone.models import (
@@ -50,13 +51,15 @@ from ragstone.models import (
     SearchResult,
     TextChunk,
 )
-from ragstone.options import EnsembleOptions, IngestionOptions, RagOptions, RetrievalOptions
+from ragstone.options import CompressionOptions, EnsembleOptions, IngestionOptions, RagOptions, RetrievalOptions
 from ragstone.pipeline import RagPipeline
+from ragstone.rerankers import CohereReranker, OnnxReranker
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
 from ragstone.sparse_vector import SparseVector
 from ragstone.specifications import DocumentIdSpec, HasTagSpec, MinScoreSpec
 from ragstone.sync import sync
+from ragstone.web_search import TavilyWebSearch
 
 __all__ = [
     "Bm25Hit",
@@ -64,6 +67,8 @@ __all__ = [
     "Bm25Term",
     "Budget",
     "ChunkKey",
+    "CohereReranker",
+    "CompressionOptions",
     "DocumentIdSpec",
     "DocumentMetadata",
     "EmbeddedChunk",
@@ -82,11 +87,13 @@ __all__ = [
     "MinScoreSpec",
     "MmrPick",
     "OnnxEmbedder",
+    "OnnxReranker",
     "OpenAIEmbedder",
     "RagError",
     "RagOptions",
     "RagPipeline",
     "RecursiveChunker",
+    "RequiredRolesGuard",
     "RetrievalOptions",
     "ScoreScale",
     "SearchOptions",
@@ -96,6 +103,7 @@ __all__ = [
     "SparseHit",
     "SparseIndex",
     "SparseVector",
+    "TavilyWebSearch",
     "TextChunk",
     "TiktokenCounter",
     "TokenChunker",

@@ -15,16 +15,21 @@ from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
 from ragstone.ingestion.ingestor import Ingestor, Source
 from ragstone.models import DocumentMetadata, EmbeddedChunk, IngestionReport, IngestionResult, StoredDocument
-from ragstone.options import IngestionOptions, RetrievalOptions
+from ragstone.options import CompressionOptions, IngestionOptions, RetrievalOptions
 from ragstone.persistence.directory import IndexDirectory
 from ragstone.ports import (
+    ChatClient,
     ChunkingStrategy,
+    Compressor,
     DocumentParser,
     Embedder,
     KeywordIndex,
     ProgressCallback,
+    Reranker,
+    RetrievalGuard,
     TokenCounter,
     VectorStore,
+    WebSearch,
 )
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
@@ -61,6 +66,12 @@ class RagPipeline:
         parsers: Read documents, the first that can reads one; those of Ragstone when left out.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
         path: The directory of an embedded index. It is made when it is not there.
+        chat: The chat model that grades results for corrective retrieval and writes abstracts.
+        reranker: Scores the best candidates of a call anew, such as `OnnxReranker`.
+        guards: See the candidates before they are reranked, and may drop any, such as `RequiredRolesGuard`.
+        web_search: What corrective retrieval (`use_crag`) searches, such as `TavilyWebSearch`.
+        compression: Reduces the chunks that a model reads to what bears on the query.
+        compressor: Your own compressor, in place of those that `compression` configures.
 
     Raises:
         ConfigurationError: The parts do not go together.
@@ -87,6 +98,12 @@ class RagPipeline:
         parsers: Sequence[DocumentParser] | None = None,
         token_counter: TokenCounter | None = None,
         path: str | PathLike[str] | None = None,
+        chat: ChatClient | None = None,
+        reranker: Reranker | None = None,
+        guards: Sequence[RetrievalGuard] = (),
+        web_search: WebSearch | None = None,
+        compression: CompressionOptions | None = None,
+        compressor: Compressor | None = None,
     ) -> None:
         if store is not None and embedder is None:
             raise ConfigurationError(
@@ -96,12 +113,19 @@ class RagPipeline:
             raise ConfigurationError(
                 "path= keeps an embedded index: leave out store= and keyword_index=, or leave out path="
             )
+        _check_compression(compression, compressor, embedder, chat)
         self._embedder = embedder
         self._store = InMemoryVectorStore() if store is None and embedder is not None else store
         self._keyword_index: KeywordIndex = InMemoryBm25Index() if keyword_index is None else keyword_index
         self._chunker = chunker
         self._parsers = parsers
         self._token_counter = token_counter
+        self._chat = chat
+        self._reranker = reranker
+        self._guards = tuple(guards)
+        self._web_search = web_search
+        self._compression = compression
+        self._compressor = compressor
         self._path = None if path is None else Path(path)
         self._opening = asyncio.Lock()
         self._parts: _Ready | None = None
@@ -230,6 +254,12 @@ class RagPipeline:
                 keyword_index=self._keyword_index,
                 embedder=self._embedder,
                 token_counter=self._token_counter,
+                chat=self._chat,
+                reranker=self._reranker,
+                guards=self._guards,
+                web_search=self._web_search,
+                compression=self._compression,
+                compressor=self._compressor,
             )
         )
         return _Ready(ingestor, retriever, journal)
@@ -249,6 +279,22 @@ class RagPipeline:
             await offload(self._keyword_index.add, chunks)
             if self._store is not None:
                 await self._store.store([embedded for document in batch for embedded in _embedded(document)])
+
+
+def _check_compression(
+    options: CompressionOptions | None,
+    own: Compressor | None,
+    embedder: Embedder | None,
+    chat: ChatClient | None,
+) -> None:
+    if options is None:
+        return
+    if own is not None:
+        raise ConfigurationError("compression= configures Ragstone's compressors and compressor= is your own: give one")
+    if options.strategy == "extractive" and embedder is None:
+        raise ConfigurationError("compression= with strategy='extractive' needs an embedder: give embedder=…")
+    if options.strategy == "abstractive" and chat is None:
+        raise ConfigurationError("compression= with strategy='abstractive' needs a chat model: give chat=…")
 
 
 def _take(documents: Iterator[StoredDocument]) -> list[StoredDocument]:

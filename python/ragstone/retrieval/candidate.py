@@ -53,6 +53,11 @@ class Candidate:
         """The chunk's identity."""
         return self.chunk.key
 
+    @property
+    def text(self) -> str:
+        """What a reader gets: the compressed text where there is one, else the chunk's."""
+        return self.chunk.text if self.compressed_text is None else self.compressed_text
+
     def noting(self, evidence: Evidence) -> Candidate:
         """The same candidate with one more piece of evidence."""
         return replace(self, evidence=(*self.evidence, evidence))
@@ -144,9 +149,9 @@ class Candidates:
     def choosing(
         self, kept: Sequence[Candidate], dropped: Sequence[Candidate], *, warnings: Sequence[str] = ()
     ) -> Candidates:
-        """As `keeping`, but what is out was eligible: so the page, if it is short, is not all there is."""
+        """As `keeping`, but what is out was eligible: a short page is not all there is, and asking deeper brings it."""
         state = self.keeping(kept, dropped, warnings=warnings)
-        return replace(state, exhausted=False) if state.exhausted and dropped else state
+        return replace(state, exhausted=False, bounded=False) if dropped else state
 
 
 @dataclass(frozen=True, slots=True)

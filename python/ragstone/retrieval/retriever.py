@@ -14,10 +14,14 @@ from ragstone.retrieval.dispatch import Dispatcher
 from ragstone.retrieval.page import SearchPage
 from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.stages.budget import TokenBudget
+from ragstone.retrieval.stages.compression import Compression
+from ragstone.retrieval.stages.corrective import CorrectiveRetrieval
 from ragstone.retrieval.stages.cut import cut
+from ragstone.retrieval.stages.guards import Guarding
 from ragstone.retrieval.stages.mmr import MaximalMarginalRelevance
 from ragstone.retrieval.stages.redundancy import RedundancyFilter
 from ragstone.retrieval.stages.reorder import reorder
+from ragstone.retrieval.stages.rerank import Reranking
 from ragstone.retrieval.stages.specification import SpecificationFilter
 from ragstone.retrieval.vectors import CallVectors
 
@@ -72,8 +76,13 @@ class Retriever:
         self._dispatcher = Dispatcher(parts.store, parts.keyword_index, parts.embedder)
         self._looked_inside = False
 
-    async def retrieve(self, text: str, options: RetrievalOptions) -> SearchPage:
+    async def retrieve(self, text: str, options: RetrievalOptions, *, asking: bool = False) -> SearchPage:
         """Answer one query.
+
+        Args:
+            text: The query.
+            options: What to switch on.
+            asking: Whether a model will read the page, so that configured compression takes part.
 
         Raises:
             InvalidInputError: The query is empty.
@@ -90,22 +99,31 @@ class Retriever:
                 self._look_inside()
             timer = _Timer({})
             search = timer.innermost(arms)
-            for name, stage in reversed(list(self._stages(options, vectors))):
+            for name, stage in reversed(list(self._stages(options, vectors, asking=asking))):
                 search = timer.around(name, stage, search)
             found = await search(Query(text, options, options.top_k))
             return _page(text, found, dict(reversed(timer.seconds.items())))
 
-    def _stages(self, options: RetrievalOptions, vectors: CallVectors) -> Iterator[tuple[str, Stage]]:
+    def _stages(self, options: RetrievalOptions, vectors: CallVectors, *, asking: bool) -> Iterator[tuple[str, Stage]]:
         """The stages that these options switch on, outermost first. This is the order of retrieval."""
         if options.use_lost_in_the_middle_reordering:
             yield "reorder", reorder
         if options.max_context_tokens is not None:
             yield "budget", TokenBudget(options.max_context_tokens, self._parts.token_counter)
+        compression = Compression.of(options, self._parts, vectors, asking=asking)
+        if compression is not None:
+            yield "compression", compression
         yield "cut", cut
         if options.use_mmr:
             yield "mmr", MaximalMarginalRelevance(options.mmr_lambda, options.mmr_pool, vectors)
         if options.use_redundancy_filter:
             yield "redundancy", RedundancyFilter(options.redundancy_threshold, vectors)
+        if self._parts.reranker is not None and options.use_reranking:
+            yield "rerank", Reranking(self._parts.reranker, options.rerank_pool)
+        if self._parts.guards:
+            yield "guards", Guarding(self._parts.guards)
+        if options.use_crag:
+            yield "crag", CorrectiveRetrieval.of(options, self._parts)
         if options.filter is not None:
             yield "filter", SpecificationFilter(options.filter)
 

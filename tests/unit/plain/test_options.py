@@ -37,7 +37,7 @@ DEFAULTS = {
     "use_crag": False,
     "crag_score_threshold": 0.5,
     "crag_fallback_mode": "replace",
-    "use_compression": False,
+    "use_compression": None,
 }
 
 
@@ -73,9 +73,6 @@ def test_ensemble_defaults_give_the_plain_sum_of_reciprocal_ranks():
     [
         ("use_sparse_search", True),
         ("use_adaptive_retrieval", True),
-        ("use_crag", True),
-        ("candidate_count", 30),
-        ("use_compression", True),
     ],
 )
 def test_an_option_whose_stage_is_not_there_yet_is_refused_and_not_ignored(field, value):
@@ -91,7 +88,6 @@ def test_an_option_whose_stage_is_not_there_yet_is_refused_and_not_ignored(field
         ("temperature", 0.2),
         ("conversation_history", ({"role": "user", "content": "hi"},)),
         ("send_sources_as_tool_result", True),
-        ("use_crag", True),
     ],
 )
 def test_options_of_asking_are_refused_until_there_is_asking(field, value):
@@ -114,6 +110,9 @@ def test_options_of_asking_are_refused_until_there_is_asking(field, value):
         (RetrievalOptions, "crag_score_threshold", 2),
         (RetrievalOptions, "crag_fallback_mode", "merge"),
         (RetrievalOptions, "use_hybrid_search", 1),
+        (RetrievalOptions, "use_reranking", None),
+        (RetrievalOptions, "use_crag", None),
+        (RetrievalOptions, "use_compression", "yes"),
         (RetrievalOptions, "use_sparse_search", "no"),
         (RetrievalOptions, "metadata_filter", [("a", 1)]),
         (EnsembleOptions, "dense_weight", -0.1),
