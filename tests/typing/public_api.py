@@ -9,7 +9,17 @@ import numpy.typing as npt
 
 import ragstone as rs
 from ragstone.models import ArmEvidence, ParsedDocument
-from ragstone.ports import ChunkingStrategy, DocumentParser, Embedder, InputType, TokenCounter, VectorStore
+from ragstone.ports import (
+    ChunkingStrategy,
+    DocumentParser,
+    Embedder,
+    InputType,
+    Reranker,
+    RetrievalGuard,
+    TokenCounter,
+    VectorStore,
+    WebSearch,
+)
 
 
 class LetterEmbedder:
@@ -54,6 +64,35 @@ parsers: list[DocumentParser] = []
 def recent(result: rs.SearchResult) -> bool:
     """Any callable is a specification."""
     return result.chunk.metadata.get("year") == 2026
+
+
+class NoDrafts:
+    """Nor a guard."""
+
+    identity = "no-drafts"
+    cache_key = None
+
+    async def check(self, query: str, results: Sequence[rs.SearchResult]) -> list[str | None]:
+        return ["a draft" if result.chunk.metadata.get("draft") else None for result in results]
+
+
+reranker: Reranker = rs.CohereReranker(api_key="key")
+rerankers: list[Reranker] = [reranker, rs.OnnxReranker("model.onnx", "tokenizer.json")]
+guards: list[RetrievalGuard] = [NoDrafts(), rs.RequiredRolesGuard(["hr"]), rs.RequiredRolesGuard(lambda: {"hr"})]
+web_search: WebSearch = rs.TavilyWebSearch(api_key="key")
+
+
+async def techniques() -> None:
+    rag = rs.RagPipeline(
+        embedder=embedder,
+        reranker=reranker,
+        guards=guards,
+        web_search=web_search,
+        compression=rs.CompressionOptions(keep_top_sentences=3, in_retrieval=True),
+    )
+    options = rs.RetrievalOptions(candidate_count=30, use_crag=True, crag_fallback_mode="append", use_compression=None)
+    page = await rag.retrieve("query", options)
+    assert_type(page[0].compressed_text, str | None)
 
 
 async def pipeline() -> None:
@@ -105,4 +144,5 @@ def engine() -> None:
 
 
 asyncio.run(pipeline())
+asyncio.run(techniques())
 engine()

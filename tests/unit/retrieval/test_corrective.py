@@ -154,6 +154,7 @@ async def test_a_page_that_was_ingested_is_not_there_twice():
     found = [hit(url("a"), 0.9, text="none")]
     page = await searching(found, web_search=web("a", "b")).retrieve(QUERY, APPEND)
     assert [(r.chunk.document_id, r.chunk.text) for r in page] == [(url("b"), "web b"), (url("a"), "none")]
+    assert [(d.result.chunk.text, d.drop.reason) for d in page.dropped] == [("web a", "is among the results already")]
 
 
 @pytest.mark.row("F5")
@@ -169,6 +170,18 @@ async def test_a_web_search_that_fails_leaves_the_results_with_a_warning(mode, c
     assert warning.startswith("the web search failed and the results stay as they were: WebSearchError: ")
     assert "crag_web_search_failed" in caplog.text
     assert QUERY not in caplog.text
+
+
+@pytest.mark.row("F5")
+@pytest.mark.parametrize("answer", [None, 7, ["page"]])
+async def test_an_answer_that_is_none_is_a_failure(answer):
+    class Nonsense(ScriptedWebSearch):
+        async def search(self, query, *, max_results):
+            return answer
+
+    page = await searching(hits("none"), web_search=Nonsense()).retrieve(QUERY, CRAG)
+    assert names(page) == ["d0"]
+    assert page.warnings[0].startswith("the web search failed and the results stay as they were: ")
 
 
 @pytest.mark.row("F5")

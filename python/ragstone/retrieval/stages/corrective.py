@@ -106,17 +106,25 @@ class CorrectiveRetrieval:
     async def _search(self, query: str, known: _Known) -> Sequence[Candidate]:
         if known.pages is not None:
             return known.pages
-        results = await tried(self.web_search.search(query, max_results=self.judged))
-        if isinstance(results, Exception):
-            reason = described(results)
+        pages = await tried(self._pages(query))
+        if isinstance(pages, Exception):
+            reason = described(pages)
             _log.warning("crag_web_search_failed: %s: %s", self.web_search.identity, reason)
             known.warnings.append(f"the web search failed and the results stay as they were: {reason}")
-            known.pages = []
-            return known.pages
-        known.pages = _pages(results[: self.judged], self.web_search.identity)
-        if not known.pages:
+            pages = []
+        elif not pages:
             known.warnings.append("the web search found nothing and the results stay as they were")
-        return known.pages
+        known.pages = pages
+        return pages
+
+    async def _pages(self, query: str) -> list[Candidate]:
+        """Make candidates of what the web has; a page without a text, or a second time, is passed over."""
+        results = await self.web_search.search(query, max_results=self.judged)
+        pages: dict[str, Candidate] = {}
+        for rank, result in enumerate(results[: self.judged], start=1):
+            if result.url and result.text.strip() and result.url not in pages:
+                pages[result.url] = _candidate(result, rank, self.web_search.identity)
+        return list(pages.values())
 
 
 def _replaced(found: Candidates, pages: Sequence[Candidate]) -> Candidates:
@@ -135,18 +143,13 @@ def _joined(found: Candidates, pages: Sequence[Candidate], relevant: Sequence[bo
             *(page for page in pages if page.key not in here),
             *(candidate for candidate, good in judged if not good),
             *found.kept[len(judged) :],
-        )
+        ),
+        [page.dropped("crag", "is among the results already") for page in pages if page.key in here],
     )
 
 
-def _pages(results: Sequence[WebResult], engine: str) -> list[Candidate]:
-    """Make candidates of a web search's answer; a page without a text, or a second time, is passed over."""
-    pages: dict[str, Candidate] = {}
-    for rank, result in enumerate(results, start=1):
-        if not result.url or not result.text.strip() or result.url in pages:
-            continue
-        metadata = {"title": result.title} if result.title else {}
-        chunk = TextChunk(result.text, result.url, 0, 0, len(result.text), metadata)
-        evidence = WebEvidence(engine=engine, url=result.url, rank=rank)
-        pages[result.url] = Candidate(chunk, 1.0 / rank, ScoreScale.BACKEND, (evidence,))
-    return list(pages.values())
+def _candidate(page: WebResult, rank: int, engine: str) -> Candidate:
+    """A page as a chunk of its own; its score is no more than its place."""
+    metadata = {"title": page.title} if page.title else {}
+    chunk = TextChunk(page.text, page.url, 0, 0, len(page.text), metadata)
+    return Candidate(chunk, 1.0 / rank, ScoreScale.BACKEND, (WebEvidence(engine=engine, url=page.url, rank=rank),))
