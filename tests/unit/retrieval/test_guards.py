@@ -66,6 +66,20 @@ async def test_of_what_was_dropped_the_record_keeps_neither_text_nor_metadata():
 
 
 @pytest.mark.row("G10")
+async def test_of_what_was_dropped_before_a_guard_saw_it_no_text_stays_either():
+    filtered = RetrievalOptions(filter=lambda result: result.chunk.document_id != "c00")
+    page = await searching(ladder(2), guards=[ScriptedGuard()]).retrieve("q", filtered)
+    assert [(d.result.chunk.key, d.result.chunk.text, d.drop.stage) for d in page.dropped] == [
+        (("c00", 0), "", "filter")
+    ]
+    web = ScriptedWebSearch([WebResult(url="https://example.org/", title="Leave", text="16 weeks")])
+    corrected = searching(ladder(2), guards=[ScriptedGuard()], web_search=web)
+    page = await corrected.retrieve("how long is leave", RetrievalOptions(use_crag=True))
+    assert [(d.result.chunk.text, d.drop.stage) for d in page.dropped] == [("", "crag")] * 2
+    assert "secret" not in json.dumps(page.to_dict())
+
+
+@pytest.mark.row("G10")
 async def test_each_guard_sees_only_what_those_before_it_let_pass_and_nothing_twice():
     first, second = ScriptedGuard(odd, name="first"), ScriptedGuard(lambda result: "late", name="second")
     page = await searching(ladder(70), guards=[first, second]).retrieve("q", RetrievalOptions(top_k=5))

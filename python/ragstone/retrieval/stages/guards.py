@@ -1,4 +1,4 @@
-"""Guards: they see the candidates before anything else judges or reads them, and may drop any."""
+"""Guards: they see the candidates with their full texts before they are reranked, and may drop any."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["Guarding"]
 class Guarding:
     """Drop what a guard holds back, and search deeper for what is missing.
 
-    A guard that fails ends the call: nothing passes that no guard has seen. Of what was dropped the record keeps
-    identity, score and reason, but neither text nor metadata. Guards see a candidate once a query.
+    A guard that fails ends the call. Of what it dropped, and of what stages inside dropped before a guard could see it,
+    the record keeps identity, score and reason, but neither text nor metadata. Guards see a candidate once a query.
     """
 
     refills: ClassVar[bool] = True
@@ -49,7 +49,8 @@ class Guarding:
                     kept.append(candidate)
                 else:
                     dropped.append(_withheld(candidate).dropped("guards", reason))
-            return found.keeping(kept, dropped)
+            unseen = [_withheld(candidate) for candidate in found.dropped]
+            return replace(found, dropped=unseen).keeping(kept, dropped)
 
         return await search_until_filled(query, search, apply)
 
