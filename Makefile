@@ -16,6 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The same profile everywhere but in the wheel, so that Cargo builds each dependency once.
 PROFILE := fast
 RUST_SOURCES := $(shell find rust -type f \( -name '*.rs' -o -name '*.toml' -o -path '*/assets/*' \)) Cargo.toml
+
 PYTHON_FILES := python tests examples benches tools
 
 .PHONY: help venv demo test lint format rows bench bench-rust docs wheel clean toolchain
@@ -50,6 +51,7 @@ $(STAMPS)/demo: pyproject.toml $(STAMPS)/venv
 
 $(STAMPS)/dev: pyproject.toml $(STAMPS)/venv
 	$(call install,'.[all]' --group test --group lint --group docs)
+	@$(PIP) install --no-deps --group parts
 	@touch $(STAMPS)/demo
 
 $(STAMPS)/core: $(RUST_SOURCES) $(STAMPS)/venv | toolchain
@@ -64,7 +66,7 @@ venv: $(STAMPS)/dev $(STAMPS)/core ## Make .venv with Ragstone and all that its 
 demo: $(STAMPS)/demo $(STAMPS)/core ## Ingest real documents, search them, explain the hits, measure the ranking.
 	@$(BIN)/python examples/demo.py
 
-bench: $(STAMPS)/venv ## Measure Ragstone beside its peers; BENCH_OPTIONS=--quick takes two minutes.
+bench: $(STAMPS)/venv ## Measure Ragstone beside its peers; BENCH_OPTIONS=--quick takes three minutes.
 	@$(BIN)/python -m benches.run $(BENCH_OPTIONS)
 
 bench-rust: | toolchain ## Measure the Rust core alone.

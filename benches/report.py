@@ -14,12 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benches.figures import Check, Measurement, ratio
+from benches.figures import Absence, Check, Measurement, ratio
 from benches.harness import OURS
 
 __all__ = ["Run", "page", "tables"]
 
 _DISTURBED = "†"
+
+_INTRODUCTION = """\
+What Ragstone's parts cost beside what a Python programmer would take instead, measured side by side. `make bench`
+prints the same tables for your machine. This page is made by `python -m benches.report` from the results of the
+commands below; no figure in it is typed by hand."""
+
+_GLANCE = """\
+What was asked of the engines beside what was reached: how many times better Ragstone's figure is than a peer's, or its
+own figure where that has a bound. The tables further down have everything that was measured."""
 
 _METHOD = """\
 Every peer runs in a process of its own. The processes are asked for one round at a time, in turn and in a new order
@@ -34,21 +43,25 @@ Absolute figures say as much about the machine as about the software: compare wi
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run found: its circumstances, its figures and the checks before them."""
+    """What runs found: the circumstances of each, their figures, the checks before them, the peers left out."""
 
-    about: dict[str, Any]
+    about: list[dict[str, Any]]
     figures: list[Measurement] = field(default_factory=list[Measurement])
     checks: list[Check] = field(default_factory=list[Check])
+    absences: list[Absence] = field(default_factory=list[Absence])
 
     @classmethod
     def load(cls, *paths: Path) -> Run:
-        """Read files of results as one run; its circumstances are those of the first, its command that of them all."""
-        files = [[json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] for path in paths]
-        lines = [line for _, *rest in files for line in rest]
+        """Read files of results as one run; what a later one measured again replaces what an earlier one has."""
+        lines = [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+        figures = [Measurement.from_json(line["figure"]) for line in lines if "figure" in line]
+        checks = [Check(**line["check"]) for line in lines if "check" in line]
+        absences = [Absence(**line["absence"]) for line in lines if "absence" in line]
         return cls(
-            {**files[0][0]["run"], "command": "` and `".join(first["run"]["command"] for first, *_ in files)},
-            [Measurement.from_json(line["figure"]) for line in lines if "figure" in line],
-            [Check(**line["check"]) for line in lines if "check" in line],
+            [line["run"] for line in lines if "run" in line],
+            list({(figure.task, figure.metric, figure.peer): figure for figure in figures}.values()),
+            list({(check.task, check.what, check.peer): check for check in checks}.values()),
+            list({(absence.task, absence.peer): absence for absence in absences}.values()),
         )
 
     @property
@@ -72,40 +85,46 @@ def tables(run: Run) -> str:
 
 def page(run: Run) -> str:
     """Return the page for the documentation."""
-    about = run.about
-    intro = (
-        "What Ragstone's parts cost beside what a Python programmer would take instead, measured side by side. "
-        "`make bench` prints the same tables for your machine. This page is made by `python -m benches.report` from "
-        f"the results of `{about['command']}`; no figure in it is typed by hand."
-    )
-    circumstances = (
-        f"Measured on {about['date']}: {about['repeats']} rounds of {about['budget']:g} s a figure. "
-        f"The documents are {about['documents']:,} pieces, at most 512 characters long, of the documentation in "
-        f"{_named(about['corpus'])}; the questions are made from their words."
-    )
+    first, *_ = run.about
     lines = [
         "# Performance",
         "",
-        intro,
+        _INTRODUCTION,
         "",
         "## At a glance",
+        "",
+        _GLANCE,
         "",
         *_glance(run),
         "",
         "## How it is measured",
         "",
-        _METHOD.format(quiet=_quiet(about)),
+        _METHOD.format(quiet=_quiet(first)),
         "",
-        *_table(("", ""), ((f"**{name}**", value) for name, value in about["machine"].items())),
+        *_table(("", ""), ((f"**{name}**", value) for name, value in first["machine"].items())),
         "",
-        f"Versions: {_named(about['versions'])}.",
+        f"Versions: {_named(first['versions'])}.",
         "",
-        circumstances,
+        *map(_circumstances, run.about),
     ]
     for task in run.tasks:
         script = _script(task)
         lines += ["", f"## {script.TITLE}", "", script.ABOUT, "", *_task(run, task)]
     return "\n".join(lines) + "\n"
+
+
+def _circumstances(about: dict[str, Any]) -> str:
+    """Say what one run measured, and on which documents."""
+    texts = (
+        f"the lines of a file, {about['corpus']}"
+        if about["corpus"]
+        else f"pieces, at most 512 characters long, of the documentation in {_named(about['sources'])}"
+    )
+    return (
+        f"- `{about['command']}` on {about['date']}: rounds a figure {about['repeats']}, seconds a round "
+        f"{about['budget']:g}. "
+        f"The {about['documents']:,} documents are {texts}; the questions are made from their words."
+    )
 
 
 def _quiet(about: dict[str, Any]) -> str:
@@ -129,6 +148,9 @@ def _task(run: Run, task: str) -> Iterator[str]:
     for check in run.checks:
         if check.task == task:
             yield f"- Checked against {check.peer}, {check.what}: {check.result}."
+    for absence in run.absences:
+        if absence.task == task:
+            yield f"- Not measured: {absence.peer} ({absence.reason})."
     yield ""
     rows = (row for figures in run.by_metric(task).values() for row in _rows(figures))
     yield from _table(("measured", "peer", "median", "range", "Ragstone is"), rows, right=3)
@@ -144,18 +166,26 @@ def _rows(figures: list[Measurement]) -> Iterator[tuple[str, ...]]:
 
 
 def _glance(run: Run) -> Iterator[str]:
-    rows = [
-        (_script(task).TITLE if place == 0 else "", metric, ", ".join(_versus(figures)))
-        for task in run.tasks
-        for place, (metric, figures) in enumerate(run.by_metric(task).items())
-    ]
-    return _table(("", "measured", "Ragstone is, beside"), rows)
+    rows: list[tuple[str, ...]] = []
+    for task in run.tasks:
+        title = _script(task).TITLE
+        for metric, figures in run.by_metric(task).items():
+            label = metric
+            for figure in figures:
+                if figure.goal is not None:
+                    rows.append((title, label, *_against_goal(figures[0], figure, figure.goal)))
+                    title = label = ""
+    return _table(("", "measured", "beside", "Ragstone is", "goal", ""), rows)
 
 
-def _versus(figures: list[Measurement]) -> Iterator[str]:
-    ours, *peers = figures
-    for peer in peers:
-        yield f"{_labelled(peer)} {_times(ours, peer)}"
+def _against_goal(ours: Measurement, figure: Measurement, goal: float) -> tuple[str, str, str, str]:
+    """Return what Ragstone is compared with, how it does, what is asked for, and whether that is missed."""
+    if figure is ours:
+        bound, met = ("≥", ours.median >= goal) if ours.more_is_better else ("≤", ours.median <= goal)
+        unit = ours.unit if ours.unit == "×" else f" {ours.unit}"
+        return "", f"**{_number(ours.median)}{unit}**", f"{bound} {_plain(goal)}{unit}", "" if met else "missed"
+    met = ratio(ours, figure) >= goal
+    return _labelled(figure), _times(ours, figure), f"{_plain(goal)}×", "" if met else "missed"
 
 
 def _labelled(figure: Measurement) -> str:
@@ -180,6 +210,10 @@ def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]], *, right: i
         if place == 0:
             rule = ("-" * width if column < left else "-" * (width - 1) + ":" for column, width in enumerate(widths))
             yield f"| {' | '.join(rule)} |"
+
+
+def _plain(goal: float) -> str:
+    return f"{goal:,.2f}".rstrip("0").rstrip(".")
 
 
 def _number(value: float) -> str:

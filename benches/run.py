@@ -1,15 +1,17 @@
 """Measure Ragstone beside its peers and print tables: the command behind `make bench`.
 
-    python -m benches.run                    # everything: about a quarter of an hour
-    python -m benches.run --quick            # a tenth of the documents, one round: under two minutes
-    python -m benches.run bm25 tokens        # some tasks
+    python -m benches.run                       # everything: about half an hour
+    python -m benches.run --quick               # ten thousand documents, one round: under three minutes
+    python -m benches.run bm25 tokens           # some tasks
+    python -m benches.run bm25 --corpus FILE    # other documents, one a line: names it in every figure
 
-The first run downloads the peers and the corpus; everything lives under `.bench/`. Each run builds and installs the
-release wheel of this tree and writes its results, a JSON line each, to `.bench/results/`; `python -m benches.report`
-makes the documentation page of them. Exits with 1 when a peer's answers are not what they must be.
+The first run downloads the peers and the corpus, 1.5 GB; everything lives under `.bench/`. Run it with Python 3.12 to
+have every peer: bm25x has wheels for no other. Each run builds and installs the release wheel of this tree and writes
+its results, a JSON line each, to `.bench/results/`; `python -m benches.report` makes the documentation page of them.
+Exits with 1 when a peer's answers are not what they must be.
 
-What the tasks cover stands at the top of their scripts: bm25.py, dense.py, codes.py, fusion.py,
-tokens.py, pipeline.py.
+What the tasks cover stands at the top of their scripts: bm25.py, sparse.py, dense.py, codes.py, fusion.py, tokens.py,
+chain.py, pipeline.py.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from benches.harness import ROOT, PeerError, Session, Settings
 
 __all__ = ["main"]
 
-TASKS = ("bm25", "dense", "codes", "fusion", "tokens", "pipeline")
+TASKS = ("bm25", "sparse", "dense", "codes", "fusion", "tokens", "chain", "pipeline")
+ON_OTHER_DOCUMENTS = ("bm25",)
 
 
 def main() -> int:
@@ -41,8 +44,7 @@ def main() -> int:
         python = environment.prepare(home)
         return subprocess.run([python, "-m", "benches.run", "--here", *sys.argv[1:]], cwd=ROOT, check=False).returncode
     _say("preparing the corpus")
-    corpus.prepare(home / "corpus", sys.executable)
-    settings = _settings(arguments, home / "corpus")
+    settings = _settings(arguments, _corpus(arguments.corpus, home / "corpus"))
     started = datetime.now(UTC)
     results = home / "results" / f"{started:%Y%m%dT%H%M%SZ}{'-quick' if settings.quick else ''}.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +60,10 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"what to measure: {', '.join(TASKS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="10,000 documents, one short round")
-    parser.add_argument("--documents", type=int, help="documents and vectors (default: 100,000)")
+    parser.add_argument("--documents", type=int, help="documents of the BM25 index (default: the corpus)")
+    parser.add_argument("--vectors", type=int, help="vectors of the dense index (default: 1,000,000)")
+    parser.add_argument("--chunks", type=int, help="of the hybrid index; sparse: twice as many (default: 50,000)")
+    parser.add_argument("--corpus", type=Path, metavar="FILE", help="BM25 on other documents, one a line")
     parser.add_argument("--repeats", type=int, help="rounds a figure (default: 5)")
     parser.add_argument("--budget", type=float, help="seconds a round (default: 1.5)")
     parser.add_argument("--threads", type=int, default=machine.cores(), help="default: one a core")
@@ -70,18 +75,30 @@ def _parse() -> argparse.Namespace:
     arguments = parser.parse_args()
     if unknown := set(arguments.tasks) - set(TASKS):
         parser.error(f"no such task: {', '.join(sorted(unknown))}")
-    arguments.tasks = arguments.tasks or list(TASKS)
+    arguments.tasks = arguments.tasks or list(ON_OTHER_DOCUMENTS if arguments.corpus else TASKS)
+    if arguments.corpus and (other := set(arguments.tasks) - set(ON_OTHER_DOCUMENTS)):
+        parser.error(f"--corpus does not go with {', '.join(sorted(other))}")
     return arguments
+
+
+def _corpus(file: Path | None, folder: Path) -> Path:
+    """Prepare the documents, those of `file` or the harness's own; return their folder."""
+    if file is None:
+        corpus.prepare(folder, sys.executable)
+        return folder
+    corpus.prepare_from(file, folder / file.stem)
+    return folder / file.stem
 
 
 def _settings(arguments: argparse.Namespace, data: Path) -> Settings:
     quick = arguments.quick
-    documents = arguments.documents or (10_000 if quick else 100_000)
     return Settings(
         python=sys.executable,
         data=data,
-        documents=documents,
-        chunks=documents // 2,
+        corpus=arguments.corpus.stem if arguments.corpus else "",
+        documents=arguments.documents or (10_000 if quick else corpus.size(data)),
+        vectors=arguments.vectors or (10_000 if quick else 1_000_000),
+        chunks=arguments.chunks or (5_000 if quick else 50_000),
         repeats=arguments.repeats or (1 if quick else 5),
         budget=arguments.budget or (0.3 if quick else 1.5),
         threads=arguments.threads,
@@ -97,7 +114,8 @@ def _circumstances(settings: Settings, started: datetime) -> dict[str, Any]:
         "date": f"{started:%Y-%m-%d}",
         "machine": machine.describe(),
         "versions": environment.versions(settings.python),
-        "corpus": corpus.SOURCES,
+        "sources": {} if settings.corpus else corpus.SOURCES,
+        "corpus": settings.corpus,
         "documents": settings.documents,
         "repeats": settings.repeats,
         "budget": settings.budget,

@@ -16,7 +16,7 @@ from typing import Any
 
 from benches.machine import resident_mib
 
-__all__ = ["built", "seconds_each"]
+__all__ = ["built", "seconds_each", "threads"]
 
 
 def seconds_each(call: Callable[[Any], object], inputs: Iterable[Any], *, budget: float, least: int = 3) -> list[float]:
@@ -46,6 +46,11 @@ def built(build: Callable[[], object]) -> dict[str, float | None]:
     seconds = time.perf_counter() - start
     after = resident_mib()
     return {"seconds": seconds, "mib": None if before is None or after is None else after - before}
+
+
+def threads() -> int:
+    """How many threads this process was started with."""
+    return int(os.environ["OMP_NUM_THREADS"])
 
 
 def main(task: str, peer: str) -> None:

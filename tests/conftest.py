@@ -3,6 +3,7 @@
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,15 @@ def read_rows(page: str) -> tuple[list[str], list[str]]:
     return re.findall(r"^\| ([A-Z]\d+) \|", built, re.MULTILINE), re.findall(
         r"^\| ([A-Z]\d+) \|", planned, re.MULTILINE
     )
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """The URL of a real Redis server that lives as long as the tests run."""
+    from support.redis_server import running_redis
+
+    with running_redis() as url:
+        yield url
 
 
 class Ledger:

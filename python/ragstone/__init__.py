@@ -7,9 +7,10 @@ Documents in, the right chunks out: `RagPipeline`. The engine alone, for those w
 import logging
 
 from ragstone import errors, ports, stores
-from ragstone.encoders import OnnxEmbedder, OpenAIEmbedder
+from ragstone.caching import CachingChat, CachingEmbedder, RedisCache
+from ragstone.encoders import OnnxEmbedder, OnnxSpladeEncoder, OpenAIEmbedder
 from ragstone.engine.dense import VectorHit, VectorIndex
-from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Term
+from ragstone.engine.lexical import Bm25Hit, Bm25Index, Bm25Memory, Bm25Term
 from ragstone.engine.rank import (
     Fused,
     FusedRanking,
@@ -35,6 +36,7 @@ from ragstone.engine.tokens import (
 )
 from ragstone.engine.version import __version__
 from ragstone.errors import RagError
+from ragstone.factory import RagPipelineFactory
 from ragstone.guards import RequiredRolesGuard
 from ragstone.ingestion.chunking import MarkdownChunker, RecursiveChunker, SentenceChunker, TokenChunker
 from ragstone.metadata import matches
@@ -51,7 +53,17 @@ from ragstone.models import (
     SearchResult,
     TextChunk,
 )
-from ragstone.options import CompressionOptions, EnsembleOptions, IngestionOptions, RagOptions, RetrievalOptions
+from ragstone.options import (
+    CachingOptions,
+    CompressionOptions,
+    EnsembleOptions,
+    IngestionOptions,
+    ParentDocumentOptions,
+    RagOptions,
+    RetrievalOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
+)
 from ragstone.pipeline import RagPipeline
 from ragstone.rerankers import CohereReranker, OnnxReranker
 from ragstone.retrieval.explanation import Explanation
@@ -64,8 +76,12 @@ from ragstone.web_search import TavilyWebSearch
 __all__ = [
     "Bm25Hit",
     "Bm25Index",
+    "Bm25Memory",
     "Bm25Term",
     "Budget",
+    "CachingChat",
+    "CachingEmbedder",
+    "CachingOptions",
     "ChunkKey",
     "CohereReranker",
     "CompressionOptions",
@@ -88,11 +104,15 @@ __all__ = [
     "MmrPick",
     "OnnxEmbedder",
     "OnnxReranker",
+    "OnnxSpladeEncoder",
     "OpenAIEmbedder",
+    "ParentDocumentOptions",
     "RagError",
     "RagOptions",
     "RagPipeline",
+    "RagPipelineFactory",
     "RecursiveChunker",
+    "RedisCache",
     "RequiredRolesGuard",
     "RetrievalOptions",
     "ScoreScale",
@@ -103,9 +123,11 @@ __all__ = [
     "SparseHit",
     "SparseIndex",
     "SparseVector",
+    "TagRetrievalOptions",
     "TavilyWebSearch",
     "TextChunk",
     "TiktokenCounter",
+    "TimeWeightedOptions",
     "TokenChunker",
     "TokenizerJsonCounter",
     "Twin",

@@ -50,14 +50,14 @@ class Bm25Index:
         document_ids: Sequence[str | int],
         chunk_indices: Sequence[int],
         texts: Sequence[str],
-        metadata: list[dict[str, MetadataValue]] | None,
+        metadata: Iterable[dict[str, MetadataValue]] | None,
     ) -> None: ...
     def replace_document(
         self,
         document_id: str | int,
         chunk_indices: Sequence[int],
         texts: Sequence[str],
-        metadata: list[dict[str, MetadataValue]] | None,
+        metadata: Iterable[dict[str, MetadataValue]] | None,
     ) -> None: ...
     def remove(self, document_id: str | int) -> int: ...
     def search(
@@ -69,6 +69,7 @@ class Bm25Index:
     def explain(
         self, query: str, document_id: str | int, chunk_index: int
     ) -> list[tuple[str, int, int, int, float, float]]: ...
+    def memory(self) -> tuple[int, int, int, int, int, int]: ...
     def clear(self) -> None: ...
     def __len__(self) -> int: ...
     @property
@@ -130,14 +131,14 @@ class SparseIndex:
         document_ids: Sequence[str | int],
         chunk_indices: Sequence[int],
         vectors: _SparseVectors,
-        metadata: list[dict[str, MetadataValue]] | None,
+        metadata: Iterable[dict[str, MetadataValue]] | None,
     ) -> None: ...
     def replace_document(
         self,
         document_id: str | int,
         chunk_indices: Sequence[int],
         vectors: _SparseVectors,
-        metadata: list[dict[str, MetadataValue]] | None,
+        metadata: Iterable[dict[str, MetadataValue]] | None,
     ) -> None: ...
     def remove(self, document_id: str | int) -> int: ...
     def search(

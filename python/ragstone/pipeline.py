@@ -3,52 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
+from ragstone.assembly import OpenPipeline, PipelineParts
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError
-from ragstone.ingestion.ingestor import Ingestor, Source
-from ragstone.models import DocumentMetadata, EmbeddedChunk, IngestionReport, IngestionResult, StoredDocument
-from ragstone.options import CompressionOptions, IngestionOptions, RetrievalOptions
-from ragstone.persistence.directory import IndexDirectory
+from ragstone.ingestion.ingestor import Source
+from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult
+from ragstone.options import (
+    CachingOptions,
+    CompressionOptions,
+    IngestionOptions,
+    ParentDocumentOptions,
+    RetrievalOptions,
+    TagRetrievalOptions,
+    TimeWeightedOptions,
+)
 from ragstone.ports import (
+    CacheBackend,
     ChatClient,
     ChunkingStrategy,
+    Clock,
     Compressor,
     DocumentParser,
     Embedder,
     KeywordIndex,
+    ParentChunkStore,
     ProgressCallback,
     Reranker,
     RetrievalGuard,
+    SparseEmbedder,
     TokenCounter,
     VectorStore,
     WebSearch,
 )
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
-from ragstone.retrieval.parts import RetrievalParts
-from ragstone.retrieval.retriever import Retriever
-from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
 
 __all__ = ["RagPipeline"]
-
-_LOAD_BATCH: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """The parts of a pipeline that is open for work."""
-
-    ingestor: Ingestor
-    retriever: Retriever
-    journal: IndexDirectory | None
 
 
 class RagPipeline:
@@ -64,7 +60,16 @@ class RagPipeline:
         keyword_index: The keyword arm; an `InMemoryBm25Index` when left out.
         chunker: Cuts documents; a `RecursiveChunker` of 512 characters with an overlap of 50 when left out.
         parsers: Read documents, the first that can reads one; those of Ragstone when left out.
+        sparse_encoder: Gives chunks learned sparse vectors, such as an `OnnxSpladeEncoder`: hybrid search has a third
+            arm then. The store must be `SparseSearchable`, which an `InMemoryVectorStore` is.
+        parents: Cuts each document into larger parents as well, which come back in place of the chunks that were found.
+        parent_store: Keeps the parents; an `InMemoryParentChunkStore` when left out.
+        tag_retrieval: Finds metadata filters from the query; needs an embedder.
+        time_weighting: Makes older chunks score lower.
+        caching: Remembers vectors of texts, pages and answers.
+        cache_backend: Where they are remembered beyond the process, such as `RedisCache`; its owner closes it.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
+        clock: Tells the time; the system's when left out.
         path: The directory of an embedded index. It is made when it is not there.
         chat: The chat model that grades results for corrective retrieval and writes abstracts.
         reranker: Scores the best candidates of a call anew, such as `OnnxReranker`.
@@ -96,7 +101,15 @@ class RagPipeline:
         keyword_index: KeywordIndex | None = None,
         chunker: ChunkingStrategy | None = None,
         parsers: Sequence[DocumentParser] | None = None,
+        sparse_encoder: SparseEmbedder | None = None,
+        parents: ParentDocumentOptions | None = None,
+        parent_store: ParentChunkStore | None = None,
+        tag_retrieval: TagRetrievalOptions | None = None,
+        time_weighting: TimeWeightedOptions | None = None,
+        caching: CachingOptions | None = None,
+        cache_backend: CacheBackend | None = None,
         token_counter: TokenCounter | None = None,
+        clock: Clock | None = None,
         path: str | PathLike[str] | None = None,
         chat: ChatClient | None = None,
         reranker: Reranker | None = None,
@@ -105,30 +118,31 @@ class RagPipeline:
         compression: CompressionOptions | None = None,
         compressor: Compressor | None = None,
     ) -> None:
-        if store is not None and embedder is None:
-            raise ConfigurationError(
-                f"store={type(store).__name__} needs an embedder to make its vectors: give embedder=…"
-            )
-        if path is not None and (store is not None or keyword_index is not None):
-            raise ConfigurationError(
-                "path= keeps an embedded index: leave out store= and keyword_index=, or leave out path="
-            )
-        _check_compression(compression, compressor, embedder, chat)
-        self._embedder = embedder
-        self._store = InMemoryVectorStore() if store is None and embedder is not None else store
-        self._keyword_index: KeywordIndex = InMemoryBm25Index() if keyword_index is None else keyword_index
-        self._chunker = chunker
-        self._parsers = parsers
-        self._token_counter = token_counter
-        self._chat = chat
-        self._reranker = reranker
-        self._guards = tuple(guards)
-        self._web_search = web_search
-        self._compression = compression
-        self._compressor = compressor
-        self._path = None if path is None else Path(path)
+        self._parts = PipelineParts(
+            embedder=embedder,
+            store=store,
+            keyword_index=keyword_index,
+            sparse_encoder=sparse_encoder,
+            chunker=chunker,
+            parsers=parsers,
+            parents=parents,
+            parent_store=parent_store,
+            tag_retrieval=tag_retrieval,
+            time_weighting=time_weighting,
+            caching=caching,
+            cache_backend=cache_backend,
+            token_counter=token_counter,
+            clock=clock,
+            path=None if path is None else Path(path),
+            chat=chat,
+            reranker=reranker,
+            guards=tuple(guards),
+            web_search=web_search,
+            compression=compression,
+            compressor=compressor,
+        )
         self._opening = asyncio.Lock()
-        self._parts: _Ready | None = None
+        self._open: OpenPipeline | None = None
         self._closed = False
 
     async def ingest(
@@ -205,9 +219,9 @@ class RagPipeline:
     async def aclose(self) -> None:
         """Close the index directory; the pipeline cannot be used afterwards. Closing twice is no error."""
         self._closed = True
-        parts, self._parts = self._parts, None
-        if parts is not None and parts.journal is not None:
-            await offload(parts.journal.close)
+        opened, self._open = self._open, None
+        if opened is not None and opened.journal is not None:
+            await offload(opened.journal.close)
 
     async def __aenter__(self) -> Self:
         await self._ready()
@@ -218,91 +232,13 @@ class RagPipeline:
     ) -> None:
         await self.aclose()
 
-    async def _ready(self) -> _Ready:
+    async def _ready(self) -> OpenPipeline:
         """Open what is to be opened, once; only success is remembered."""
-        if self._parts is not None:
-            return self._parts
+        if self._open is not None:
+            return self._open
         async with self._opening:
             if self._closed:
                 raise ConfigurationError("this pipeline is closed: make a new one")
-            if self._parts is None:
-                self._parts = await self._open()
-            return self._parts
-
-    async def _open(self) -> _Ready:
-        if self._store is not None:
-            await self._store.initialize()
-        journal = None
-        if self._path is not None:
-            journal = await offload(self._open_directory, self._path)
-            try:
-                await self._load(journal)
-            except BaseException:
-                await offload(journal.close)
-                raise
-        ingestor = Ingestor(
-            store=self._store,
-            keyword_index=self._keyword_index,
-            embedder=self._embedder,
-            parsers=self._parsers,
-            chunker=self._chunker,
-            journal=journal,
-        )
-        retriever = Retriever(
-            RetrievalParts(
-                store=self._store,
-                keyword_index=self._keyword_index,
-                embedder=self._embedder,
-                token_counter=self._token_counter,
-                chat=self._chat,
-                reranker=self._reranker,
-                guards=self._guards,
-                web_search=self._web_search,
-                compression=self._compression,
-                compressor=self._compressor,
-            )
-        )
-        return _Ready(ingestor, retriever, journal)
-
-    def _open_directory(self, path: Path) -> IndexDirectory:
-        embedder = self._embedder
-        return IndexDirectory.open(
-            path,
-            embedder_identity=None if embedder is None else embedder.identity,
-            dimensions=None if embedder is None else embedder.dimensions,
-        )
-
-    async def _load(self, journal: IndexDirectory) -> None:
-        documents = journal.load()
-        while batch := await offload(_take, documents):
-            chunks = [chunk for document in batch for chunk in document.chunks]
-            await offload(self._keyword_index.add, chunks)
-            if self._store is not None:
-                await self._store.store([embedded for document in batch for embedded in _embedded(document)])
-
-
-def _check_compression(
-    options: CompressionOptions | None,
-    own: Compressor | None,
-    embedder: Embedder | None,
-    chat: ChatClient | None,
-) -> None:
-    if options is None:
-        return
-    if own is not None:
-        raise ConfigurationError("compression= configures Ragstone's compressors and compressor= is your own: give one")
-    if options.strategy == "extractive" and embedder is None:
-        raise ConfigurationError("compression= with strategy='extractive' needs an embedder: give embedder=…")
-    if options.strategy == "abstractive" and chat is None:
-        raise ConfigurationError("compression= with strategy='abstractive' needs a chat model: give chat=…")
-
-
-def _take(documents: Iterator[StoredDocument]) -> list[StoredDocument]:
-    return list(islice(documents, _LOAD_BATCH))
-
-
-def _embedded(document: StoredDocument) -> Iterator[EmbeddedChunk]:
-    if document.vectors is not None:
-        yield from (
-            EmbeddedChunk(chunk, vector) for chunk, vector in zip(document.chunks, document.vectors, strict=True)
-        )
+            if self._open is None:
+                self._open = await self._parts.open()
+            return self._open

@@ -12,7 +12,7 @@ from ragstone.models import EmbeddedChunk, TextChunk
 from ragstone.options import RetrievalOptions
 from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
-from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.stores import InMemoryBm25Index, InMemoryVectorStore
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, TableEmbedder
 
 CHUNKS = 200_000

@@ -11,7 +11,7 @@ import docx
 from ragstone.ingestion import Ingestor
 from ragstone.models import DocumentMetadata, DocumentSection, ParsedDocument, StoredDocument, TextChunk
 from ragstone.ports import DocumentJournal, Embedder
-from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.stores import InMemoryBm25Index, InMemoryVectorStore
 
 
 def plain(text: str) -> ParsedDocument:

@@ -10,12 +10,16 @@ import numpy.typing as npt
 import ragstone as rs
 from ragstone.models import ArmEvidence, ParsedDocument
 from ragstone.ports import (
+    CacheBackend,
     ChunkingStrategy,
     DocumentParser,
     Embedder,
     InputType,
+    ParentChunkStore,
     Reranker,
     RetrievalGuard,
+    SparseEmbedder,
+    SparseSearchable,
     TokenCounter,
     VectorStore,
     WebSearch,
@@ -30,6 +34,15 @@ class LetterEmbedder:
 
     async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> npt.NDArray[np.float32]:
         return np.zeros((len(texts), 26), dtype=np.float32)
+
+
+class LetterEncoder:
+    """Nor does a sparse encoder."""
+
+    identity = "letters"
+
+    async def embed_sparse(self, texts: Sequence[str], *, input_type: InputType = "document") -> list[rs.SparseVector]:
+        return [rs.SparseVector.from_dict({ord(letter): 1.0 for letter in text}) for text in texts]
 
 
 class WordCounter:
@@ -49,6 +62,7 @@ class WholeDocument:
 
 
 embedder: Embedder = LetterEmbedder()
+encoders: list[SparseEmbedder] = [LetterEncoder(), rs.OnnxSpladeEncoder("model.onnx", "vocab.txt", top_terms=64)]
 counter: TokenCounter = WordCounter()
 chunker: ChunkingStrategy = WholeDocument()
 chunkers: list[ChunkingStrategy] = [
@@ -58,6 +72,8 @@ chunkers: list[ChunkingStrategy] = [
     rs.TokenChunker(),
 ]
 store: VectorStore = rs.stores.InMemoryVectorStore()
+searchable: SparseSearchable = rs.stores.InMemoryVectorStore()
+parent_store: ParentChunkStore = rs.stores.InMemoryParentChunkStore()
 parsers: list[DocumentParser] = []
 
 
@@ -82,7 +98,7 @@ guards: list[RetrievalGuard] = [NoDrafts(), rs.RequiredRolesGuard(["hr"]), rs.Re
 web_search: WebSearch = rs.TavilyWebSearch(api_key="key")
 
 
-async def techniques() -> None:
+async def after_the_search() -> None:
     rag = rs.RagPipeline(
         embedder=embedder,
         reranker=reranker,
@@ -97,6 +113,12 @@ async def techniques() -> None:
 
 async def pipeline() -> None:
     rag = rs.RagPipeline(embedder=embedder, store=store, chunker=chunker, parsers=parsers, token_counter=counter)
+    rs.RagPipeline(
+        embedder=embedder,
+        sparse_encoder=encoders[0],
+        parents=rs.ParentDocumentOptions(parent_chunk_size=1024),
+        parent_store=parent_store,
+    )
     metadata = rs.DocumentMetadata(document_id="a", tags={"year": 2026, "draft": False, "department": "hr"})
     assert_type(await rag.ingest("a.md", metadata), rs.IngestionResult)
     assert_type(
@@ -124,6 +146,24 @@ async def pipeline() -> None:
         assert_type(blocking.retrieve("query"), rs.SearchPage)
 
 
+async def techniques() -> None:
+    cache: CacheBackend = rs.RedisCache("redis://127.0.0.1:6379/0", prefix="mine:")
+    remembering: Embedder = rs.CachingEmbedder(embedder, ttl=60, backend=cache)
+    rag = rs.RagPipeline(
+        embedder=remembering,
+        tag_retrieval=rs.TagRetrievalOptions(top_k=2),
+        time_weighting=rs.TimeWeightedOptions(decay_rate=0.001),
+        caching=rs.CachingOptions(result_ttl=None),
+        cache_backend=cache,
+    )
+    async with rs.RagPipelineFactory(shared={"embedder": LetterEmbedder}) as pipelines:
+        pipelines.add("a", lambda shared: rs.RagPipeline(embedder=shared.embedder))
+        pipelines.add("b", lambda _: rag)
+        assert_type(pipelines.get("a"), rs.RagPipeline)
+        assert_type("a" in pipelines, bool)
+        assert_type(pipelines.names, tuple[str, ...])
+
+
 def engine() -> None:
     index = rs.Bm25Index(k1=1.2, b=0.5)
     index.add("a", 0, "text", {"year": 2026})
@@ -131,6 +171,7 @@ def engine() -> None:
     assert_type(index.search("text", top_k=3), list[rs.Bm25Hit])
     assert_type(index.search_many(["text"]), list[list[rs.Bm25Hit]])
     assert_type(index.explain("text", "a", 0), list[rs.Bm25Term])
+    assert_type(index.memory_usage(), rs.Bm25Memory)
     vectors = np.zeros((2, 3), dtype=np.float32)
     nearest = rs.VectorIndex(dimensions=3)
     assert_type(nearest.upsert(["a", "b"], [0, 0], vectors), list[int])
@@ -145,4 +186,5 @@ def engine() -> None:
 
 asyncio.run(pipeline())
 asyncio.run(techniques())
+asyncio.run(after_the_search())
 engine()

@@ -6,7 +6,7 @@ import pytest
 
 import ragstone as rs
 from ragstone.errors import CapabilityError, ConfigurationError, IndexMismatchError
-from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.stores import InMemoryBm25Index, InMemoryVectorStore
 from ragstone.testing.fakes import FailingEmbedder, HashEmbedder
 
 TEXTS = {

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
-from ragstone.errors import EmbeddingError, RagError
+from ragstone.errors import ConfigurationError, EmbeddingError, RagError
 from ragstone.models import Vectors
-from ragstone.ports import Embedder, InputType
+from ragstone.ports import Embedder, InputType, SparseEmbedder
+from ragstone.sparse_vector import SparseVector
 
-__all__ = ["embed_checked", "verify_vectors"]
+__all__ = ["embed_checked", "embed_sparse_checked", "verify_vectors"]
 
 _LOCATE_SECONDS: Final = 10.0
 
@@ -56,6 +57,45 @@ async def embed_checked(embedder: Embedder, texts: Sequence[str], *, input_type:
             text_index=index,
         ) from error
     return verify_vectors(answer, count=len(texts), dimensions=embedder.dimensions, identity=embedder.identity)
+
+
+async def embed_sparse_checked(
+    encoder: SparseEmbedder, texts: Sequence[str], *, input_type: InputType = "document"
+) -> list[SparseVector]:
+    """Encode texts as sparse vectors and verify the answer, so that no wrong vector gets further than here.
+
+    Args:
+        encoder: The model to ask.
+        texts: What to encode; none of it makes no call.
+        input_type: Whether they are passages or questions.
+
+    Returns:
+        One vector a text, in order.
+
+    Raises:
+        EmbeddingError: The model failed, or its answer is no list of one `SparseVector` a text.
+        ConfigurationError: The encoder is not set up as it should be.
+    """
+    if not texts:
+        return []
+    try:
+        answer = await encoder.embed_sparse(texts, input_type=input_type)
+    except (ConfigurationError, EmbeddingError):
+        raise
+    except Exception as error:
+        raise EmbeddingError(
+            f"{encoder.identity}: encoding {len(texts)} texts failed with {type(error).__name__}; "
+            "see the chained exception"
+        ) from error
+    return _verified_sparse(answer, count=len(texts), identity=encoder.identity)
+
+
+def _verified_sparse(answer: object, *, count: int, identity: str) -> list[SparseVector]:
+    vectors = list(cast("Sequence[object]", answer)) if isinstance(answer, (list, tuple)) else []
+    found = [vector for vector in vectors if isinstance(vector, SparseVector)]
+    if len(found) != count or len(vectors) != count:
+        raise EmbeddingError(f"{identity}: the answer to {count} texts is not one SparseVector for each")
+    return found
 
 
 def verify_vectors(answer: object, *, count: int, dimensions: int | None, identity: str, first: int = 0) -> Vectors:

@@ -7,7 +7,7 @@ released while the core works.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import starmap
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +15,7 @@ from ragstone._core import Bm25Index as _Bm25Index
 from ragstone.metadata import MetadataValue, check_filter, check_metadata
 from ragstone.validation import require_at_least, require_finite
 
-__all__ = ["Bm25Hit", "Bm25Index", "Bm25Term", "DocumentId"]
+__all__ = ["Bm25Hit", "Bm25Index", "Bm25Memory", "Bm25Term", "DocumentId"]
 
 DocumentId: TypeAlias = str | int
 
@@ -54,6 +54,33 @@ class Bm25Term(NamedTuple):
     contribution: float
 
 
+class Bm25Memory(NamedTuple):
+    """What an index holds, dead chunks that are not left behind yet included, and the bytes reserved for it.
+
+    Metadata is not counted, nor what the allocator keeps besides.
+
+    Attributes:
+        chunks: How many chunks.
+        postings: How many pairs of a chunk and a distinct term of it.
+        lists: Bytes of the inverted lists: chunks, frequencies, bounds.
+        forward: Bytes of each chunk's own list of terms, which is what a removal reads.
+        documents: Bytes of ids, lengths, and of the way from a document to its chunks.
+        vocabulary: Bytes of the terms, their numbers and their counts.
+    """
+
+    chunks: int
+    postings: int
+    lists: int
+    forward: int
+    documents: int
+    vocabulary: int
+
+    @property
+    def total(self) -> int:
+        """All bytes."""
+        return self.lists + self.forward + self.documents + self.vocabulary
+
+
 class Bm25Index:
     """A live BM25 index: what is added is found at once, what is removed is gone from every score.
 
@@ -63,8 +90,8 @@ class Bm25Index:
     (document_id, chunk_index), integer ids before strings.
 
     Every method may be called from many threads at once. What one write has for one document becomes visible in one
-    step: no search sees a document half written. A write of many documents becomes visible document by document, in
-    the order in which they first appear; when it returns, all of it is. Searches go on meanwhile.
+    step: no search sees a document half written. A write of many documents becomes visible in turns of whole
+    documents, in the order in which they first appear; when it returns, all of it is. Searches go on meanwhile.
 
     Args:
         k1: How slowly repeated terms saturate, at least 0.
@@ -128,7 +155,7 @@ class Bm25Index:
         texts: Sequence[str],
         metadata: Sequence[Mapping[str, object] | None] | None = None,
     ) -> None:
-        """Insert or replace many chunks; they are analysed by all cores and become visible document by document.
+        """Insert or replace many chunks; they are analysed by all cores and become visible in turns of whole documents.
 
         Args:
             document_ids: The document of each chunk.
@@ -136,8 +163,8 @@ class Bm25Index:
             texts: The text of each chunk.
             metadata: One mapping or `None` a chunk.
 
-        Where a key comes twice the later chunk stays. Searches wait for half a millisecond at a time, or while one
-        document is merged, a few microseconds a chunk.
+        Where a key comes twice the later chunk stays. Searches wait while 512 chunks or one document are merged, about
+        a microsecond a chunk.
 
         Raises:
             MetadataError: A metadata value is of no known kind.
@@ -161,6 +188,18 @@ class Bm25Index:
     def remove(self, document_id: DocumentId) -> int:
         """Remove a document and return how many chunks it had; one that is not there has 0."""
         return self._core.remove(document_id)
+
+    def memory_usage(self) -> Bm25Memory:
+        """Return how much the index holds and what that takes. It looks at every list: milliseconds for a large index.
+
+        Example:
+            >>> index = Bm25Index()
+            >>> index.add("a", 0, "red kite, red lamp")
+            >>> usage = index.memory_usage()
+            >>> usage.chunks, usage.postings
+            (1, 3)
+        """
+        return Bm25Memory(*self._core.memory())
 
     def clear(self) -> None:
         """Remove everything."""
@@ -219,5 +258,5 @@ def _limit(top_k: int) -> int:
     return min(require_at_least("top_k", top_k, 0), sys.maxsize)
 
 
-def _metadata(metadata: Sequence[Mapping[str, object] | None] | None) -> list[dict[str, MetadataValue]] | None:
-    return None if metadata is None else [check_metadata(entry) for entry in metadata]
+def _metadata(metadata: Sequence[Mapping[str, object] | None] | None) -> Iterator[dict[str, MetadataValue]] | None:
+    return None if metadata is None else map(check_metadata, metadata)

@@ -6,7 +6,7 @@ Usable alone, with document ids that are strings or integers. The interpreter lo
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import starmap
 from typing import NamedTuple, TypeAlias
 
@@ -195,5 +195,5 @@ def _packed(vectors: Sequence[SparseVector]) -> _Packed:
 _EMPTY = SparseVector.from_dict({})
 
 
-def _metadata(metadata: Sequence[Mapping[str, object] | None] | None) -> list[dict[str, MetadataValue]] | None:
-    return None if metadata is None else [check_metadata(entry) for entry in metadata]
+def _metadata(metadata: Sequence[Mapping[str, object] | None] | None) -> Iterator[dict[str, MetadataValue]] | None:
+    return None if metadata is None else map(check_metadata, metadata)

@@ -52,6 +52,7 @@ class Batch:
         self._counts = dict.fromkeys(IngestionStatus, 0)
         self._skipped = 0
         self._chunks_stored = 0
+        self._warned = 0
         self._failures: list[IngestionResult] = []
         self._origins: dict[str, str] = {}
 
@@ -77,6 +78,7 @@ class Batch:
             failed=self._counts[IngestionStatus.FAILED],
             skipped=self._skipped,
             chunks_stored=self._chunks_stored,
+            warned=self._warned,
             failures=tuple(self._failures),
         )
 
@@ -131,6 +133,7 @@ class Batch:
     def _record(self, result: IngestionResult) -> None:
         self._counts[result.status] += 1
         self._chunks_stored += result.chunks_stored
+        self._warned += bool(result.warnings)
         if result.status is IngestionStatus.FAILED:
             self._failures.append(result)
         if self._progress is not None:

@@ -1,4 +1,4 @@
-"""Committing a document: all of its traces appear, in the journal, the store and the keyword index, or none does."""
+"""Committing a document: all of its traces appear, in the journal, the stores and the keyword index, or none does."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from ragstone.caching.generation import IndexGeneration
 from ragstone.concurrency import offload
-from ragstone.models import EmbeddedChunk, StoredDocument
-from ragstone.ports import DocumentJournal, DocumentReplaceable, KeywordIndex, VectorStore
+from ragstone.models import StoredDocument
+from ragstone.ports import DocumentJournal, DocumentReplaceable, KeywordIndex, ParentChunkStore, VectorStore
+from ragstone.tags import TagIndex
 
 __all__ = ["Committer"]
 
@@ -23,21 +25,35 @@ class Committer:
     """Writes documents to, and removes them from, every place that holds a trace of them.
 
     A commit or a removal that has begun runs to its end also when the caller is cancelled; the cancellation goes on
-    afterwards. The order is journal, store, keyword index. Where a later one fails, the document is removed from all of
-    them, its earlier version too, so that they agree; a failure before anything was changed leaves the earlier version.
+    afterwards. The order is journal, store, keyword index, parents. Where a later one fails, the document is removed
+    from all of them, its earlier version too, so that they agree; a failure before anything was changed leaves the
+    earlier version.
 
     Args:
         store: Takes the vectors; `None` without an embedder.
         keyword_index: Takes the texts.
         journal: Keeps documents beyond the process; without one, fingerprints are remembered as long as this object
             lives.
+        parents: Takes the parents; `None` without any.
+        tags: Learns which tags the documents have.
+        generation: Learns when the indexes change.
     """
 
     def __init__(
-        self, *, store: VectorStore | None, keyword_index: KeywordIndex, journal: DocumentJournal | None
+        self,
+        *,
+        store: VectorStore | None,
+        keyword_index: KeywordIndex,
+        journal: DocumentJournal | None,
+        parents: ParentChunkStore | None = None,
+        tags: TagIndex | None = None,
+        generation: IndexGeneration | None = None,
     ) -> None:
         self._store = store
         self._keyword_index = keyword_index
+        self._parents = parents
+        self._tags = tags
+        self._generation = IndexGeneration() if generation is None else generation
         self._journal = journal
         self._fingerprints: dict[str, str] = {}
 
@@ -55,7 +71,7 @@ class Committer:
             StoreError: The store failed.
             InvalidInputError: The store or an index refuses a vector or value.
         """
-        await _to_its_end(self._commit(document))
+        await _to_its_end(self._changing(self._commit(document)))
 
     async def delete(self, document_id: str) -> bool:
         """Remove every trace of a document; return whether there was one.
@@ -64,7 +80,11 @@ class Committer:
             PersistenceError: The journal could not be written; nothing was removed.
             StoreError: The store failed; the document is gone from the other places. Deleting again is safe.
         """
-        return await _to_its_end(self._delete(document_id))
+        return await _to_its_end(self._changing(self._delete(document_id)))
+
+    async def _changing(self, work: Awaitable[T]) -> T:
+        with self._generation.changing():
+            return await work
 
     async def _commit(self, document: StoredDocument) -> None:
         document_id = document.document_id
@@ -79,10 +99,15 @@ class Committer:
                 await _replace(self._store, document)
                 changed = True
             await offload(self._keyword_index.replace_document, document_id, document.chunks)
+            if self._parents is not None:
+                changed = True
+                await offload(self._parents.replace_document, document_id, document.parents)
         except BaseException as error:
             if changed:
                 await self._undo(document_id, error)
             raise
+        if self._tags is not None:
+            self._tags.replace_document(document_id, document.chunks)
         if self._journal is None:
             self._fingerprints[document_id] = document.fingerprint
 
@@ -109,15 +134,18 @@ class Committer:
         return known or removed > 0
 
     async def _erase(self, document_id: str, failures: list[Exception]) -> int:
-        """Remove a document from the store and the keyword index; return how many chunks the index held."""
+        """Remove a document from every place but the journal; return how many chunks the keyword index held."""
+        if self._tags is not None:
+            self._tags.remove(document_id)
         if self._store is not None:
             await _collect(self._store.delete_by_document_id(document_id), failures)
+        if self._parents is not None:
+            await _collect(offload(self._parents.remove, document_id), failures)
         return await _collect(offload(self._keyword_index.remove, document_id), failures) or 0
 
 
 async def _replace(store: VectorStore, document: StoredDocument) -> None:
-    vectors = () if document.vectors is None else document.vectors
-    chunks = [EmbeddedChunk(chunk, vector) for chunk, vector in zip(document.chunks, vectors, strict=True)]
+    chunks = document.embedded_chunks()
     if isinstance(store, DocumentReplaceable):
         await store.replace_document(document.document_id, chunks)
     else:

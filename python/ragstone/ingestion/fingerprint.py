@@ -10,7 +10,15 @@ from ragstone.metadata import metadata_to_json
 __all__ = ["fingerprint"]
 
 
-def fingerprint(source: SourceDocument, *, parser: str, chunker: str, embedder: str | None) -> str:
+def fingerprint(
+    source: SourceDocument,
+    *,
+    parser: str,
+    chunker: str,
+    embedder: str | None,
+    parents: str | None = None,
+    sparse_encoder: str | None = None,
+) -> str:
     """Return the SHA-256, in hex, of a document's content and of everything that shapes its chunks and vectors.
 
     Args:
@@ -18,6 +26,8 @@ def fingerprint(source: SourceDocument, *, parser: str, chunker: str, embedder: 
         parser: The identity of the parser that reads it.
         chunker: The identity of the chunker.
         embedder: The identity of the embedder, `None` without one.
+        parents: The identity of the chunker that cuts the parents, `None` without parents.
+        sparse_encoder: The identity of the sparse encoder, `None` where the chunks have no sparse vectors.
     """
     metadata = source.metadata
     content = source.content if isinstance(source.content, bytes) else source.content.encode("utf-8", "surrogatepass")
@@ -30,6 +40,8 @@ def fingerprint(source: SourceDocument, *, parser: str, chunker: str, embedder: 
         "" if metadata.created_at is None else metadata.created_at.isoformat(),
         "" if metadata.updated_at is None else metadata.updated_at.isoformat(),
         type(source.content).__name__,
+        *(() if parents is None else (f"parents={parents}",)),
+        *(() if sparse_encoder is None else (f"sparse_encoder={sparse_encoder}",)),
     )
     digest = sha256()
     for part in (*(field.encode() for field in fields), content):

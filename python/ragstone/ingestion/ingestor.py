@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from ragstone.caching.generation import IndexGeneration
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError, DocumentExistsError, InvalidInputError
 from ragstone.ingestion import steps
@@ -20,18 +22,25 @@ from ragstone.ingestion.parsers.registry import ParserRegistry, default_parsers
 from ragstone.ingestion.sources import Source, load
 from ragstone.ingestion.steps import SourceDocument
 from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult, IngestionStatus
-from ragstone.options import IngestionOptions
+from ragstone.observability.tracing import span
+from ragstone.options import IngestionOptions, ParentDocumentOptions
 from ragstone.ports import (
     ChunkingStrategy,
     DocumentJournal,
     DocumentParser,
     Embedder,
     KeywordIndex,
+    ParentChunkStore,
     ProgressCallback,
+    SparseEmbedder,
+    SparseSearchable,
     VectorStore,
 )
+from ragstone.tags import TagIndex
 
 __all__ = ["Ingestor", "ManySources", "Source"]
+
+_log = logging.getLogger(__name__)
 
 
 class Ingestor:
@@ -50,9 +59,16 @@ class Ingestor:
         parsers: The first that can read a document reads it; `default_parsers()` when left out.
         chunker: Cuts; a `RecursiveChunker` when left out.
         journal: Keeps documents beyond the process.
+        sparse_encoder: Makes learned sparse vectors, which the store takes with the others.
+        parents: Cuts each document a second time, into parents.
+        parent_store: Takes them.
+        tags: Learns the documents' tags and has their values embedded; a document whose tags cannot be embedded is
+            taken in all the same.
+        generation: Learns when the indexes change.
 
     Raises:
-        ConfigurationError: An embedder without a store for its vectors, or no parser at all.
+        ConfigurationError: An embedder or an encoder without a store for its vectors, parents without a store, or no
+            parser at all.
     """
 
     def __init__(
@@ -64,17 +80,40 @@ class Ingestor:
         parsers: Sequence[DocumentParser] | None = None,
         chunker: ChunkingStrategy | None = None,
         journal: DocumentJournal | None = None,
+        sparse_encoder: SparseEmbedder | None = None,
+        parents: ParentDocumentOptions | None = None,
+        parent_store: ParentChunkStore | None = None,
+        tags: TagIndex | None = None,
+        generation: IndexGeneration | None = None,
     ) -> None:
         if embedder is not None and store is None:
             raise ConfigurationError(
                 "an embedder needs a store for its vectors: give store=…, or leave out the embedder"
             )
+        if sparse_encoder is not None and not isinstance(store, SparseSearchable):
+            raise ConfigurationError("a sparse_encoder needs a store that searches sparse vectors")
+        if (parents is None) != (parent_store is None):
+            raise ConfigurationError("parents and parent_store go together: give both, or neither")
         if parsers is not None and not parsers:
             raise ConfigurationError("parsers must name at least one parser; leave it out for those of Ragstone")
         self._embedder = embedder
         self._registry = ParserRegistry(tuple(default_parsers() if parsers is None else parsers))
         self._chunker: ChunkingStrategy = RecursiveChunker() if chunker is None else chunker
-        self._committer = Committer(store=store, keyword_index=keyword_index, journal=journal)
+        self._sparse_encoder: SparseEmbedder | None = sparse_encoder
+        self._parent_chunker = (
+            None
+            if parents is None
+            else RecursiveChunker(max_size=parents.parent_chunk_size, overlap=parents.parent_overlap)
+        )
+        self._committer = Committer(
+            store=store,
+            keyword_index=keyword_index,
+            journal=journal,
+            parents=parent_store,
+            tags=tags,
+            generation=generation,
+        )
+        self._tags = tags
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def ingest(
@@ -153,18 +192,39 @@ class Ingestor:
     async def _ingest(
         self, load_source: Callable[[], SourceDocument], metadata: DocumentMetadata, options: IngestionOptions
     ) -> IngestionResult:
-        document_id = metadata.document_id
-        with steps.naming(document_id):
-            async with self._lock(document_id):
-                source, mark = await offload(self._identify, load_source)
-                if await self._is_current(document_id, mark, options):
-                    return IngestionResult(
-                        document_id=document_id, chunks_stored=0, status=IngestionStatus.UNCHANGED, source=source.path
-                    )
-                described = await offload(self._prepare, source)
-                embedded = await steps.embed(described, self._embedder)
-                await self._committer.commit(steps.seal(embedded, source, mark))
-        return IngestionResult(document_id=document_id, chunks_stored=len(embedded.chunks), source=source.path)
+        with span("ragstone.ingest") as current, steps.naming(metadata.document_id):
+            current.set_attribute("ragstone.document_id", metadata.document_id)
+            async with self._lock(metadata.document_id):
+                result = await self._taken_in(load_source, metadata.document_id, options)
+            await self._embed_tags()
+            current.set_attribute("ragstone.ingest.status", result.status.value)
+            current.set_attribute("ragstone.ingest.chunks", result.chunks_stored)
+        return result
+
+    async def _taken_in(
+        self, load_source: Callable[[], SourceDocument], document_id: str, options: IngestionOptions
+    ) -> IngestionResult:
+        source, mark = await offload(self._identify, load_source)
+        if await self._is_current(document_id, mark, options):
+            return IngestionResult(
+                document_id=document_id, chunks_stored=0, status=IngestionStatus.UNCHANGED, source=source.path
+            )
+        family = await offload(self._prepare, source)
+        encoded = await steps.encode(await steps.embed(family, self._embedder), self._sparse_encoder)
+        if encoded.sparse_encoder is None and self._sparse_encoder is not None:
+            # Marked as what it is, so that it is not taken for unchanged once the encoder works again.
+            mark = await offload(self._mark, source, None)
+        await self._committer.commit(steps.seal(encoded, source, mark))
+        return IngestionResult(
+            document_id=document_id, chunks_stored=len(family.chunks), source=source.path, warnings=encoded.warnings
+        )
+
+    async def _embed_tags(self) -> None:
+        if self._tags is not None:
+            try:
+                await self._tags.embed()
+            except Exception as error:  # noqa: BLE001  the documents are found without; the next ingestion tries again
+                _log.warning("tag_embedding_failed: %s", type(error).__name__)
 
     def _load(self, source: Source, metadata: DocumentMetadata) -> SourceDocument:
         loaded = load(source)
@@ -181,18 +241,23 @@ class Ingestor:
 
     def _identify(self, load_source: Callable[[], SourceDocument]) -> tuple[SourceDocument, str]:
         source = load_source()
-        mark = fingerprint(
+        return source, self._mark(source, self._sparse_encoder)
+
+    def _mark(self, source: SourceDocument, sparse_encoder: SparseEmbedder | None) -> str:
+        return fingerprint(
             source,
             parser=self._registry.find(source.content_type).identity,
             chunker=self._chunker.identity,
             embedder=None if self._embedder is None else self._embedder.identity,
+            parents=None if self._parent_chunker is None else self._parent_chunker.identity,
+            sparse_encoder=None if sparse_encoder is None else sparse_encoder.identity,
         )
-        return source, mark
 
-    def _prepare(self, source: SourceDocument) -> steps.DescribedDocument:
+    def _prepare(self, source: SourceDocument) -> steps.FamilyDocument:
         parsed = steps.parse(source, self._registry)
         chunked = steps.chunk(parsed, source.metadata.document_id, self._chunker)
-        return steps.describe(chunked, source.metadata)
+        described = steps.describe(chunked, source.metadata)
+        return steps.add_parents(described, parsed, source.metadata, self._parent_chunker)
 
     async def _is_current(self, document_id: str, mark: str, options: IngestionOptions) -> bool:
         """Whether there is nothing to do; refuses to overwrite where that is not allowed."""

@@ -1,36 +1,43 @@
 """The steps of ingestion, in order. Each takes what the one before gives, so that a wrong order does not type-check.
 
-`SourceDocument` → parse → `ParsedDocument` → chunk → `ChunkedDocument` → describe → `DescribedDocument` → embed →
-`EmbeddedDocument` → seal → `StoredDocument`, which is committed as one unit (see `ragstone.ingestion.commit`).
-
-A further step, such as one that adds a sparse vector to each chunk, goes between two of these with a type of its own.
+`SourceDocument` → parse → `ParsedDocument` → chunk → `ChunkedDocument` → describe → `DescribedDocument` → add_parents →
+`FamilyDocument` → embed → `EmbeddedDocument` → encode → `EncodedDocument` → seal → `StoredDocument`, which is committed
+as one unit (see `ragstone.ingestion.commit`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import logging
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ragstone.encoders.checked import embed_checked
+from ragstone.encoders.checked import embed_checked, embed_sparse_checked
 from ragstone.errors import EmbeddingError, EmptyDocumentError, IngestionError, InvalidInputError
 from ragstone.ingestion.parsers.registry import ParserRegistry
 from ragstone.metadata import MetadataValue
 from ragstone.models import DocumentMetadata, ParsedDocument, StoredDocument, TextChunk, Vectors
-from ragstone.ports import ChunkingStrategy, Embedder
+from ragstone.ports import ChunkingStrategy, Embedder, SparseEmbedder
+from ragstone.sparse_vector import SparseVector
 
 __all__ = [
     "ChunkedDocument",
     "DescribedDocument",
     "EmbeddedDocument",
+    "EncodedDocument",
+    "FamilyDocument",
     "SourceDocument",
+    "add_parents",
     "chunk",
     "describe",
     "embed",
+    "encode",
     "naming",
     "parse",
     "seal",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +72,33 @@ class DescribedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedDocument:
-    """Chunks and their vectors, row i for chunk i; `None` where there is no embedder."""
+class FamilyDocument:
+    """Chunks, and the parents that they lie in; none where they were not asked for."""
 
     chunks: tuple[TextChunk, ...]
+    parents: tuple[TextChunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedDocument:
+    """A family, and its chunks' vectors, row i for chunk i; `None` where there is no embedder."""
+
+    family: FamilyDocument
     vectors: Vectors | None
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedDocument:
+    """An embedded document, and its chunks' sparse vectors; `None` without an encoder, or where it failed.
+
+    Attributes:
+        warnings: Why it failed, one line.
+    """
+
+    embedded: EmbeddedDocument
+    sparse: tuple[SparseVector, ...] | None = None
+    sparse_encoder: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def parse(source: SourceDocument, registry: ParserRegistry) -> ParsedDocument:
@@ -105,26 +134,30 @@ def chunk(document: ParsedDocument, document_id: str, chunker: ChunkingStrategy)
 
 def describe(document: ChunkedDocument, metadata: DocumentMetadata) -> DescribedDocument:
     """Write the document's tags to every chunk, and its dates, as ISO-8601 text, where they are set."""
-    common: dict[str, MetadataValue] = {key: value for key, value in metadata.tags.items() if value is not None}
-    if metadata.created_at is not None:
-        common["created_at"] = metadata.created_at.isoformat()
-    if metadata.updated_at is not None:
-        common["updated_at"] = metadata.updated_at.isoformat()
-    return DescribedDocument(
-        tuple(replace(piece, metadata={**common, **piece.metadata}) for piece in document.chunks)
-        if common
-        else document.chunks
-    )
+    return DescribedDocument(_described(document.chunks, metadata))
 
 
-async def embed(document: DescribedDocument, embedder: Embedder | None) -> EmbeddedDocument:
+def add_parents(
+    document: DescribedDocument, parsed: ParsedDocument, metadata: DocumentMetadata, chunker: ChunkingStrategy | None
+) -> FamilyDocument:
+    """Cut the document a second time, into parents; `chunker=None` asks for none.
+
+    Parents have their sections' headings and the document's tags and dates, as its chunks have.
+    """
+    if chunker is None:
+        return FamilyDocument(document.chunks)
+    parents = chunk(parsed, metadata.document_id, chunker).chunks
+    return FamilyDocument(document.chunks, _described(parents, metadata))
+
+
+async def embed(document: FamilyDocument, embedder: Embedder | None) -> EmbeddedDocument:
     """Embed the chunks' texts; without an embedder the document is searched by keywords alone.
 
     Raises:
         EmbeddingError: The embedder failed, or its answer does not fit; names the document and, where known, the chunk.
     """
     if embedder is None:
-        return EmbeddedDocument(document.chunks, None)
+        return EmbeddedDocument(document, None)
     try:
         vectors = await embed_checked(embedder, [piece.text for piece in document.chunks])
     except EmbeddingError as error:
@@ -132,17 +165,40 @@ async def embed(document: DescribedDocument, embedder: Embedder | None) -> Embed
         if error.text_index is not None:
             where = f"{where}, chunk {error.text_index}"
         raise EmbeddingError(f"{where}: {error}", text_index=error.text_index) from error
-    return EmbeddedDocument(document.chunks, vectors)
+    return EmbeddedDocument(document, vectors)
 
 
-def seal(document: EmbeddedDocument, source: SourceDocument, fingerprint: str) -> StoredDocument:
+async def encode(document: EmbeddedDocument, encoder: SparseEmbedder | None) -> EncodedDocument:
+    """Encode the chunks' texts as sparse vectors; where that fails the document goes on without them.
+
+    Raises:
+        ConfigurationError: The encoder is not set up as it should be, which no document is to blame for.
+    """
+    if encoder is None:
+        return EncodedDocument(document)
+    chunks = document.family.chunks
+    try:
+        vectors = await embed_sparse_checked(encoder, [piece.text for piece in chunks])
+    except EmbeddingError as error:
+        _LOG.warning(
+            "sparse_ingestion_failed: document %r is stored without sparse vectors: %s", chunks[0].document_id, error
+        )
+        return EncodedDocument(document, warnings=(f"stored without sparse vectors: {error}",))
+    return EncodedDocument(document, tuple(vectors), encoder.identity)
+
+
+def seal(document: EncodedDocument, source: SourceDocument, fingerprint: str) -> StoredDocument:
     """Put together what is committed."""
+    embedded = document.embedded
     return StoredDocument(
         document_id=source.metadata.document_id,
         fingerprint=fingerprint,
         source=source.path,
-        chunks=document.chunks,
-        vectors=document.vectors,
+        chunks=embedded.family.chunks,
+        vectors=embedded.vectors,
+        sparse=document.sparse,
+        sparse_encoder=document.sparse_encoder,
+        parents=embedded.family.parents,
     )
 
 
@@ -154,6 +210,15 @@ def naming(document_id: str) -> Generator[None, None, None]:
     except IngestionError as error:
         error.document_id = error.document_id or document_id
         raise
+
+
+def _described(chunks: Sequence[TextChunk], metadata: DocumentMetadata) -> tuple[TextChunk, ...]:
+    common: dict[str, MetadataValue] = {key: value for key, value in metadata.tags.items() if value is not None}
+    if metadata.created_at is not None:
+        common["created_at"] = metadata.created_at.isoformat()
+    if metadata.updated_at is not None:
+        common["updated_at"] = metadata.updated_at.isoformat()
+    return tuple(replace(piece, metadata={**common, **piece.metadata}) if common else piece for piece in chunks)
 
 
 def _empty(document_id: str) -> str:

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 from ragstone.errors import InvalidInputError
 from ragstone.metadata import MetadataValue, check_tags
-from ragstone.models.chunks import TextChunk
+from ragstone.models.chunks import EmbeddedChunk, TextChunk
 from ragstone.models.primitives import Vectors
+from ragstone.sparse_vector import SparseVector
 
 __all__ = [
     "DocumentMetadata",
@@ -106,6 +107,9 @@ class StoredDocument:
         source: The file it came from, where there is one.
         chunks: In order of `chunk_index`, at least one.
         vectors: Shape (len(chunks), dimensions), row i for chunk i; `None` where there is no embedder.
+        sparse: One learned sparse vector a chunk; `None` where they were not asked for or could not be made.
+        sparse_encoder: Identity of the encoder that made them; `None` without them.
+        parents: The larger chunks that come back in place of these, in order of `start`, numbered from 0.
     """
 
     document_id: str
@@ -113,3 +117,13 @@ class StoredDocument:
     source: str | None
     chunks: tuple[TextChunk, ...]
     vectors: Vectors | None = field(default=None, compare=False, repr=False)
+    sparse: tuple[SparseVector, ...] | None = field(default=None, repr=False)
+    sparse_encoder: str | None = None
+    parents: tuple[TextChunk, ...] = field(default=(), repr=False)
+
+    def embedded_chunks(self) -> list[EmbeddedChunk]:
+        """Return the chunks with their vectors, as a store takes them; none where there are no vectors."""
+        if self.vectors is None:
+            return []
+        sparse = (None,) * len(self.chunks) if self.sparse is None else self.sparse
+        return [EmbeddedChunk(*each) for each in zip(self.chunks, self.vectors, sparse, strict=True)]

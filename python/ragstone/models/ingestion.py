@@ -30,6 +30,7 @@ class IngestionResult:
         chunks_stored: How many chunks this call stored; 0 when it failed or found the document unchanged.
         error: Why it failed, one line; only in the results of ingesting many.
         source: The file it came from, where there is one.
+        warnings: What did not go as asked although the document was stored, one line each.
     """
 
     document_id: str
@@ -37,6 +38,7 @@ class IngestionResult:
     status: IngestionStatus = IngestionStatus.STORED
     error: str | None = None
     source: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class IngestionReport:
         failed: Documents of which nothing new was stored; each is in `failures`.
         skipped: Files met while listing a directory or a pattern that no configured parser reads.
         chunks_stored: Chunks of the documents that this run stored.
+        warned: Documents stored with a warning, such as without sparse vectors; `progress` sees them, and the log has a
+            line for each.
         failures: One result a failed document, in the order in which they failed, `error` saying why in one line.
     """
 
@@ -74,4 +78,5 @@ class IngestionReport:
     failed: int = 0
     skipped: int = 0
     chunks_stored: int = 0
+    warned: int = 0
     failures: tuple[IngestionResult, ...] = ()

@@ -22,7 +22,6 @@ _THREE_WAY: Final = ("use_sparse_search", "use_compression")
 
 # Options whose stage comes in a later version: name -> the values that mean "off", the default first.
 _LATER: Final[Mapping[str, tuple[object, ...]]] = {
-    "use_sparse_search": (None, False),
     "use_adaptive_retrieval": (False,),
 }
 
@@ -40,8 +39,8 @@ class RetrievalOptions:
         metadata_filter: Typed equalities that all must hold, in every arm, before the cut.
         filter: Any specification, applied in process to the fused candidates.
         use_hybrid_search: Fuse dense and keyword search.
-        use_sparse_search: `None` follows `use_hybrid_search`; False leaves the sparse arm out. The arm comes in a later
-            version.
+        use_sparse_search: `None` follows `use_hybrid_search`, where the pipeline has a sparse encoder; False leaves the
+            sparse arm out; True insists on it. Without `use_hybrid_search` it has no effect.
         ensemble_options: Weights, depth and kind of the fusion.
         use_lost_in_the_middle_reordering: Put the best chunks at both ends of the page.
         use_redundancy_filter: Drop a chunk whose cosine to a better-ranked kept one reaches `redundancy_threshold`.

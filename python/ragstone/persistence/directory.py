@@ -1,4 +1,4 @@
-"""An index on disk: a directory whose `index.db` is the record of every document, its chunks and their vectors."""
+"""An index on disk: a directory whose `index.db` is the record of documents, their chunks, vectors and parents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from ragstone.engine.text import ANALYZER
-from ragstone.errors import IndexMismatchError, PersistenceError
+from ragstone.errors import PersistenceError
 from ragstone.models import StoredDocument
 from ragstone.persistence.codec import ChunkRow, DocumentRow, decode_document, encode_document, require_fits
 from ragstone.persistence.faults import corrupted, raise_translated, translated
@@ -26,6 +26,7 @@ from ragstone.persistence.files import (
     describe,
     open_database,
     require_same_embedder,
+    upgrade_if_older,
 )
 from ragstone.persistence.lock import WriterLock
 from ragstone.persistence.schema import Stamps, read_stamps, write_stamps
@@ -33,18 +34,30 @@ from ragstone.persistence.schema import Stamps, read_stamps, write_stamps
 __all__ = ["IndexDirectory"]
 
 _DELETE: Final = "DELETE FROM documents WHERE document_id = ?"
-_INSERT_DOCUMENT: Final = "INSERT INTO documents (document_id, fingerprint, source, checksum) VALUES (?, ?, ?, ?)"
+_INSERT_DOCUMENT: Final = """
+INSERT INTO documents (document_id, fingerprint, source, checksum, sparse_encoder) VALUES (?, ?, ?, ?, ?)
+"""
 _INSERT_CHUNK: Final = """
-INSERT INTO chunks (document, chunk_index, start_offset, end_offset, text, metadata, vector, checksum)
-VALUES (?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT), ?, ?)
+INSERT INTO chunks (document, chunk_index, start_offset, end_offset, text, metadata, vector, sparse, checksum)
+VALUES (?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT), ?, ?, ?)
+"""
+_INSERT_PARENT: Final = """
+INSERT INTO parents (document, parent_index, start_offset, end_offset, text, metadata, checksum)
+VALUES (?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT), ?)
 """
 _SELECT_ALL: Final = """
-SELECT d.document_id, d.fingerprint, d.source, d.checksum,
-       c.chunk_index, c.start_offset, c.end_offset, CAST(c.text AS BLOB), CAST(c.metadata AS BLOB), c.vector, c.checksum
+SELECT d.number, d.document_id, d.fingerprint, d.source, d.checksum, d.sparse_encoder,
+       c.chunk_index, c.start_offset, c.end_offset, CAST(c.text AS BLOB), CAST(c.metadata AS BLOB), c.vector, c.sparse,
+       c.checksum
 FROM documents AS d LEFT JOIN chunks AS c ON c.document = d.number
 ORDER BY d.document_id, c.chunk_index
 """
-_DOCUMENT_COLUMNS: Final = 4
+_SELECT_PARENTS: Final = """
+SELECT parent_index, start_offset, end_offset, CAST(text AS BLOB), CAST(metadata AS BLOB), NULL, NULL, checksum
+FROM parents WHERE document = ? ORDER BY parent_index
+"""
+_CHUNK: Final = 6
+"""Where the columns of a chunk begin."""
 
 
 class IndexDirectory:
@@ -73,6 +86,7 @@ class IndexDirectory:
         self._file = path / DATABASE
         self._connection: sqlite3.Connection | None = connection
         self._stamps = stamps
+        self._revision = stamps.revision
         self._lock = WriterLock(path / LOCK)
         self._guard = threading.RLock()
 
@@ -105,10 +119,10 @@ class IndexDirectory:
         connection, found = open_database(directory)
         try:
             require_same_embedder(directory, found, asked)
-        except IndexMismatchError:
+            return cls(directory, connection, upgrade_if_older(directory, connection, found))
+        except PersistenceError:
             connection.close()
             raise
-        return cls(directory, connection, found)
 
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
@@ -128,6 +142,10 @@ class IndexDirectory:
     def path(self) -> Path:
         """The directory."""
         return self._path
+
+    def revision(self) -> str | None:
+        """Name what was last loaded or written here, the same in every copy; `None` where nothing was written yet."""
+        return self._revision
 
     def info(self) -> IndexInfo:
         """Return what is in the index."""
@@ -158,19 +176,23 @@ class IndexDirectory:
         with closing(reader):
             try:
                 reader.execute("BEGIN")
-                dimensions = read_stamps(reader, self._file).dimensions
-                for _, group in groupby(reader.execute(_SELECT_ALL), key=itemgetter(0)):
-                    document = self._decode(list(group), dimensions)
+                stamps = read_stamps(reader, self._file)
+                self._revision, dimensions = stamps.revision, stamps.dimensions
+                for number, group in groupby(reader.execute(_SELECT_ALL), key=itemgetter(0)):
+                    parents = reader.execute(_SELECT_PARENTS, (number,)).fetchall()
+                    document = self._decode(list(group), parents, dimensions)
                     yield document
                     place = f"reading the documents after {document.document_id!r}"
             except sqlite3.Error as error:
                 raise_translated(error, self._file, place)
 
-    def _decode(self, rows: list[tuple[object, ...]], dimensions: int | None) -> StoredDocument:
-        head = DocumentRow._make(rows[0][:_DOCUMENT_COLUMNS])
-        chunks = [ChunkRow._make(row[_DOCUMENT_COLUMNS:]) for row in rows if row[_DOCUMENT_COLUMNS] is not None]
+    def _decode(
+        self, rows: list[tuple[object, ...]], parents: list[tuple[object, ...]], dimensions: int | None
+    ) -> StoredDocument:
+        head = DocumentRow._make(rows[0][1:_CHUNK])
+        chunks = [ChunkRow._make(row[_CHUNK:]) for row in rows if row[_CHUNK] is not None]
         try:
-            return decode_document(head, chunks, dimensions)
+            return decode_document(head, chunks, [ChunkRow._make(row) for row in parents], dimensions)
         except ValueError as error:
             raise corrupted(self._file, f"document {head.document_id!r} is damaged ({error})") from error
 
@@ -183,10 +205,11 @@ class IndexDirectory:
         """
         with self._writing(f"storing document {document.document_id!r}") as connection:
             dimensions = require_fits(document, self._stamps)
-            head, chunks = encode_document(document)
+            head, chunks, parents = encode_document(document)
             connection.execute(_DELETE, (document.document_id,))
             number = connection.execute(_INSERT_DOCUMENT, head).lastrowid
             connection.executemany(_INSERT_CHUNK, ((number, *chunk) for chunk in chunks))
+            connection.executemany(_INSERT_PARENT, ((number, *parent[:5], parent.checksum) for parent in parents))
             self._commit(connection, dimensions)
 
     def delete(self, document_id: str) -> bool:
@@ -251,3 +274,4 @@ class IndexDirectory:
         write_stamps(connection, stamps)
         connection.execute("COMMIT")
         self._stamps = stamps
+        self._revision = stamps.revision

@@ -11,9 +11,18 @@ from typing import Final
 from ragstone.errors import IndexMismatchError, PersistenceError
 from ragstone.persistence.faults import translated
 from ragstone.persistence.lock import WriterLock
-from ragstone.persistence.schema import Stamps, connect, create_file, read_stamps
+from ragstone.persistence.schema import FORMAT_VERSION, Stamps, connect, create_file, read_stamps, upgrade
 
-__all__ = ["DATABASE", "LOCK", "IndexInfo", "create_if_absent", "describe", "open_database", "require_same_embedder"]
+__all__ = [
+    "DATABASE",
+    "LOCK",
+    "IndexInfo",
+    "create_if_absent",
+    "describe",
+    "open_database",
+    "require_same_embedder",
+    "upgrade_if_older",
+]
 
 DATABASE: Final = "index.db"
 LOCK: Final = "writer.lock"
@@ -90,6 +99,25 @@ def open_database(directory: Path) -> tuple[sqlite3.Connection, Stamps]:
         except BaseException:
             connection.close()
             raise
+
+
+def upgrade_if_older(directory: Path, connection: sqlite3.Connection, stamps: Stamps) -> Stamps:
+    """Bring an index of an older format to this one; return its stamps.
+
+    Raises:
+        PersistenceError: Another process writes to it, or it cannot be written.
+    """
+    if stamps.format_version == FORMAT_VERSION:
+        return stamps
+    file = directory / DATABASE
+    lock = WriterLock(directory / LOCK)
+    lock.acquire()
+    try:
+        with translated(file, f"bringing the index to format {FORMAT_VERSION}"):
+            current = read_stamps(connection, file)
+            return current if current.format_version == FORMAT_VERSION else upgrade(connection, current)
+    finally:
+        lock.release()
 
 
 def _not_an_index(directory: Path) -> PersistenceError:

@@ -6,13 +6,23 @@ import sqlite3
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from ragstone.errors import IndexMismatchError
 from ragstone.persistence.faults import corrupted
 
-__all__ = ["BUSY_SECONDS", "FORMAT_VERSION", "Stamps", "connect", "create_file", "read_stamps", "write_stamps"]
+__all__ = [
+    "BUSY_SECONDS",
+    "FORMAT_VERSION",
+    "Stamps",
+    "connect",
+    "create_file",
+    "read_stamps",
+    "upgrade",
+    "write_stamps",
+]
 
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """Raised by a change that an older Ragstone cannot read."""
 
 BUSY_SECONDS: Final = 5.0
@@ -28,7 +38,8 @@ CREATE TABLE documents (
     document_id TEXT NOT NULL UNIQUE,
     fingerprint TEXT NOT NULL,
     source      TEXT,
-    checksum    INTEGER NOT NULL
+    checksum    INTEGER NOT NULL,
+    sparse_encoder TEXT
 );
 CREATE TABLE chunks (
     document     INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE,
@@ -39,8 +50,26 @@ CREATE TABLE chunks (
     metadata     TEXT NOT NULL,
     vector       BLOB,
     checksum     INTEGER NOT NULL,
+    sparse       BLOB,
     PRIMARY KEY (document, chunk_index)
 );
+"""
+_PARENTS_TABLE: Final = """
+CREATE TABLE parents (
+    document     INTEGER NOT NULL REFERENCES documents (number) ON DELETE CASCADE,
+    parent_index INTEGER NOT NULL,
+    start_offset INTEGER NOT NULL,
+    end_offset   INTEGER NOT NULL,
+    text         TEXT NOT NULL,
+    metadata     TEXT NOT NULL,
+    checksum     INTEGER NOT NULL,
+    PRIMARY KEY (document, parent_index)
+);
+"""
+_FROM_FORMAT_1: Final = f"""
+ALTER TABLE documents ADD COLUMN sparse_encoder TEXT;
+ALTER TABLE chunks ADD COLUMN sparse BLOB;
+{_PARENTS_TABLE}
 """
 
 
@@ -54,6 +83,8 @@ class Stamps:
         embedder: Identity of the embedding model, `None` for an index without vectors.
         dimensions: Length of the vectors, `None` while none was stored.
         generation: Counts the transactions.
+        revision: A random name of what the index holds, another after each transaction; `None` in an index that no
+            version of Ragstone which gives one has written to.
         format_version: How the tables are to be read.
     """
 
@@ -61,11 +92,14 @@ class Stamps:
     embedder: str | None
     dimensions: int | None
     generation: int = 0
+    revision: str | None = None
     format_version: int = FORMAT_VERSION
 
     def next(self, *, analyzer: str, dimensions: int | None) -> Stamps:
         """Return the stamps of the transaction that follows."""
-        return replace(self, analyzer=analyzer, dimensions=dimensions, generation=self.generation + 1)
+        return replace(
+            self, analyzer=analyzer, dimensions=dimensions, generation=self.generation + 1, revision=uuid4().hex
+        )
 
 
 def connect(file: Path) -> sqlite3.Connection:
@@ -90,12 +124,29 @@ def create_file(file: Path, stamps: Stamps) -> None:
     connection = sqlite3.connect(draft, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript(f"BEGIN; {_TABLES}")
+        connection.executescript(f"BEGIN; {_TABLES} {_PARENTS_TABLE}")
         write_stamps(connection, stamps)
         connection.execute("COMMIT")
     finally:
         connection.close()
     draft.replace(file)
+
+
+def upgrade(connection: sqlite3.Connection, stamps: Stamps) -> Stamps:
+    """Bring the tables of an older format to this one, in one transaction; return the stamps from now on.
+
+    What is stored stays as it is. The generation rises, so that an older Ragstone that has the index open writes no
+    more.
+    """
+    upgraded = replace(stamps, format_version=FORMAT_VERSION, generation=stamps.generation + 1)
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE; {_FROM_FORMAT_1}")
+        write_stamps(connection, upgraded)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return upgraded
 
 
 def write_stamps(connection: sqlite3.Connection, stamps: Stamps) -> None:
@@ -106,6 +157,7 @@ def write_stamps(connection: sqlite3.Connection, stamps: Stamps) -> None:
         "embedder_identity": stamps.embedder,
         "embedder_dimensions": stamps.dimensions,
         "generation": stamps.generation,
+        "revision": stamps.revision,
     }
     present = [(key, str(value)) for key, value in values.items() if value is not None]
     connection.executemany("INSERT OR REPLACE INTO rag_metadata (key, value) VALUES (?, ?)", present)
@@ -132,6 +184,7 @@ def read_stamps(connection: sqlite3.Connection, file: Path) -> Stamps:
             embedder=values.get("embedder_identity"),
             dimensions=None if dimensions is None else int(dimensions),
             generation=int(values["generation"]),
+            revision=values.get("revision"),
             format_version=version,
         )
     except (KeyError, ValueError) as error:

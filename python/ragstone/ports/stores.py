@@ -79,7 +79,11 @@ class HybridSearchable(Protocol):
 
 @runtime_checkable
 class SparseSearchable(Protocol):
-    """A store that keeps the sparse vectors of `EmbeddedChunk.sparse` and searches them."""
+    """A store that keeps the sparse vectors of `EmbeddedChunk.sparse` and searches them.
+
+    Whether a chunk that is stored again without a sparse vector keeps an earlier one is each store's own to say;
+    `DocumentReplaceable` leaves nothing of the earlier version.
+    """
 
     async def sparse_search(self, vector: SparseVector, options: SearchOptions) -> list[SearchResult]:
         """Return the chunks of the largest dot products that match the filter and reach `min_score`, best first.

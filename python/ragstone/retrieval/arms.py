@@ -13,13 +13,13 @@ from ragstone.concurrency import AdaptiveOffload
 from ragstone.errors import CapabilityError, RagError, StoreError
 from ragstone.models import SearchOptions, SearchResult
 from ragstone.options import EnsembleOptions
-from ragstone.ports import HybridSearchable, KeywordIndex, VectorStore
+from ragstone.ports import HybridSearchable, KeywordIndex, SparseSearchable, VectorStore
 from ragstone.retrieval.candidate import ArmReport, Candidates, Query, SearchPath
 from ragstone.retrieval.faults import SETUP_FAULTS
 from ragstone.retrieval.fusion import ArmHits, fuse, single
 from ragstone.retrieval.vectors import CallVectors
 
-__all__ = ["Arm", "ArmSearch", "Arms", "dense_arm", "keyword_arm", "native_arm"]
+__all__ = ["Arm", "ArmSearch", "Arms", "dense_arm", "keyword_arm", "native_arm", "sparse_arm"]
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +52,15 @@ def keyword_arm(index: KeywordIndex, run: AdaptiveOffload) -> Arm:
         return await run(index.search, query.text, options.top_k, options.metadata_filter)
 
     return Arm("bm25", search)
+
+
+def sparse_arm(store: SparseSearchable, vectors: CallVectors) -> Arm:
+    """The chunks of the largest dot product with the text's learned sparse vector, whatever the dense arm embeds."""
+
+    async def search(query: Query, options: SearchOptions) -> list[SearchResult]:
+        return await store.sparse_search(await vectors.sparse_of_query(query.text), options)
+
+    return Arm("sparse", search)
 
 
 def native_arm(store: HybridSearchable, vectors: CallVectors) -> Arm:
@@ -102,7 +111,11 @@ class Arms:
     async def _fused(self, query: Query) -> Candidates:
         options = query.options.ensemble_options or EnsembleOptions()
         depth = options.depth(query.depth)
-        weights = {"dense": options.dense_weight, "bm25": options.bm25_weight}
+        weights = {
+            "dense": options.dense_weight,
+            "bm25": options.bm25_weight,
+            "sparse": options.sparse_weight,
+        }
         weighted = [(arm, weights[arm.name]) for arm in self.arms if weights[arm.name] > 0]
         if not weighted:
             raise CapabilityError(

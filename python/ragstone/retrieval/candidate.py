@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from ragstone.metadata import MetadataValue
-from ragstone.models import ChunkKey, Evidence, ScoreScale, SearchResult, TextChunk, Vector
+from ragstone.models import ChunkKey, Evidence, ParentEvidence, ScoreScale, SearchResult, TextChunk, Vector
 from ragstone.options import RetrievalOptions
 
 __all__ = ["ArmReport", "Candidate", "Candidates", "Drop", "Query", "Search", "SearchPath", "Stage"]
@@ -38,6 +38,7 @@ class Candidate:
         vector: Its embedding, once somebody needed it.
         drop: Set where a stage dropped it.
         compressed_text: What of the chunk's text bears on the query, once it was compressed.
+        best_child: The chunk in whose place this one stands, where it is a parent; the vector is that chunk's.
     """
 
     chunk: TextChunk
@@ -47,6 +48,7 @@ class Candidate:
     vector: Vector | None = None
     drop: Drop | None = None
     compressed_text: str | None = None
+    best_child: TextChunk | None = None
 
     @property
     def key(self) -> ChunkKey:
@@ -57,6 +59,11 @@ class Candidate:
     def text(self) -> str:
         """What a reader gets: the compressed text where there is one, else the chunk's."""
         return self.chunk.text if self.compressed_text is None else self.compressed_text
+
+    @property
+    def embedded_chunk(self) -> TextChunk:
+        """The chunk whose embedding `vector` is: for a parent, which is not embedded, its best child."""
+        return self.chunk if self.best_child is None else self.best_child
 
     def noting(self, evidence: Evidence) -> Candidate:
         """The same candidate with one more piece of evidence."""
@@ -69,6 +76,10 @@ class Candidate:
     def holding(self, vector: Vector) -> Candidate:
         """The same candidate with its embedding."""
         return replace(self, vector=vector)
+
+    def replaced_by(self, parent: TextChunk, evidence: ParentEvidence) -> Candidate:
+        """The parent in this candidate's place, with its score, its evidence and its vector."""
+        return replace(self, chunk=parent, best_child=self.chunk, evidence=(*self.evidence, evidence))
 
     def dropped(self, stage: str, reason: str) -> Candidate:
         """The same candidate with the verdict that `stage` dropped it."""

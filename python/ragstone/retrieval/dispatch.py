@@ -19,10 +19,12 @@ from ragstone.ports import (
     KeywordIndex,
     NativeOnly,
     ScoreScaleAware,
+    SparseEmbedder,
+    SparseSearchable,
     StoreDecorator,
     VectorStore,
 )
-from ragstone.retrieval.arms import Arms, dense_arm, keyword_arm, native_arm
+from ragstone.retrieval.arms import Arms, dense_arm, keyword_arm, native_arm, sparse_arm
 from ragstone.retrieval.vectors import CallVectors
 
 __all__ = ["Dispatcher"]
@@ -37,15 +39,19 @@ class Dispatcher:
     store: VectorStore | None
     keyword_index: KeywordIndex | None
     embedder: Embedder | None
+    sparse_encoder: SparseEmbedder | None = None
     _keyword_run: AdaptiveOffload = field(default_factory=AdaptiveOffload, init=False)
     _native_only: NativeOnly | None = field(init=False)
     _hybrid: HybridSearchable | None = field(init=False)
+    _sparse: SparseSearchable | None = field(init=False)
 
     def __post_init__(self) -> None:
         # Asking a protocol takes longer than all else here, so it is done once.
         store: object = self.store
         object.__setattr__(self, "_native_only", store if isinstance(store, NativeOnly) else None)
         object.__setattr__(self, "_hybrid", store if isinstance(store, HybridSearchable) else None)
+        sparse = self.sparse_encoder is not None and isinstance(store, SparseSearchable)
+        object.__setattr__(self, "_sparse", store if sparse else None)
 
     def arms(self, options: RetrievalOptions, vectors: CallVectors) -> Arms:
         """Return the search of this call.
@@ -56,7 +62,8 @@ class Dispatcher:
         store, index = self.store, self.keyword_index
         if self.embedder is None or store is None:
             return Arms("keyword", (keyword_arm(self._only_index(options), self._keyword_run),))
-        blocking = self._blocking(options)
+        sparse = self._sparse_store(options)
+        blocking = self._blocking(options, sparse=sparse is not None)
         native_only = self._native_only
         if blocking and native_only is not None and native_only.native_only_capability is not None:
             raise CapabilityError(
@@ -70,7 +77,8 @@ class Dispatcher:
             return Arms("native", (native_arm(self._hybrid, vectors),))
         if index is None:
             raise CapabilityError("use_hybrid_search=True needs a keyword index: give the pipeline one")
-        return Arms("client", (dense_arm(store, vectors), keyword_arm(index, self._keyword_run)))
+        arms = (dense_arm(store, vectors), keyword_arm(index, self._keyword_run))
+        return Arms("client", arms if sparse is None else (*arms, sparse_arm(sparse, vectors)))
 
     def warn_if_hidden(self) -> None:
         """Log a warning where a decorator hides the hybrid search of the store inside it."""
@@ -85,6 +93,19 @@ class Dispatcher:
                     type(self.store).__name__, type(store).__name__,
                 )  # fmt: skip
                 return
+
+    def _sparse_store(self, options: RetrievalOptions) -> SparseSearchable | None:
+        """The store that the sparse arm of this call searches, if the arm takes part."""
+        if not options.use_hybrid_search or options.use_sparse_search is False:
+            return None
+        if self._sparse is None and options.use_sparse_search:
+            lacking = (
+                "an encoder: give the pipeline sparse_encoder=…"
+                if self.sparse_encoder is None
+                else f"a store that searches sparse vectors, and {type(self.store).__name__} does not"
+            )
+            raise CapabilityError(f"use_sparse_search=True needs {lacking}")
+        return self._sparse
 
     def _only_index(self, options: RetrievalOptions) -> KeywordIndex:
         if options.use_hybrid_search:
@@ -112,7 +133,7 @@ class Dispatcher:
             )
 
     @staticmethod
-    def _blocking(options: RetrievalOptions) -> list[str]:
+    def _blocking(options: RetrievalOptions, *, sparse: bool) -> list[str]:
         blocking: list[str] = []
         if not options.use_hybrid_search:
             blocking.append("use_hybrid_search is not set")
@@ -120,4 +141,6 @@ class Dispatcher:
             blocking.append("ensemble_options are given")
         if options.min_score != 0.0:
             blocking.append(f"min_score is {options.min_score!r}")
+        if sparse:
+            blocking.append("a sparse arm would run, which use_sparse_search=False leaves out")
         return blocking

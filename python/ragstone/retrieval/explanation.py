@@ -53,6 +53,9 @@ class Explanation:
         for place, result in enumerate(self.page, start=1):
             if result.chunk.key == key:
                 return f"{_name(key)} came back at place {place}: {_evidence_line(result.evidence)}"
+        for place, result in enumerate(self.page, start=1):
+            if any(isinstance(item, ParentEvidence) and item.child == key for item in result.evidence):
+                return f"{_name(key)} came back at place {place} as its parent {_name(result.chunk.key)}"
         for item in self.page.dropped:
             if item.result.chunk.key == key:
                 return f"{_name(key)} was dropped by {item.drop.stage}: {item.drop.reason}"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from ragstone.models import Evidence, SearchResult
+from ragstone.models import ChunkKey, Evidence, SearchResult
 from ragstone.retrieval.candidate import ArmReport, Candidate, Drop, SearchPath
 
 if TYPE_CHECKING:
@@ -110,4 +110,5 @@ def _result(result: SearchResult) -> dict[str, Any]:
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:
-    return {"kind": type(item).__name__.removesuffix("Evidence").lower(), **asdict(item)}
+    fields = {name: list(value) if isinstance(value, ChunkKey) else value for name, value in asdict(item).items()}
+    return {"kind": type(item).__name__.removesuffix("Evidence").lower(), **fields}

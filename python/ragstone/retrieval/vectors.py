@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ragstone.encoders.checked import embed_checked
+from ragstone.encoders.checked import embed_checked, embed_sparse_checked
 from ragstone.errors import CapabilityError
 from ragstone.models import ChunkKey, Vector, Vectors
-from ragstone.ports import Embedder, EmbeddingReadable, InputType, VectorStore
+from ragstone.ports import Embedder, EmbeddingReadable, InputType, SparseEmbedder, VectorStore
 from ragstone.retrieval.candidate import Candidate
+from ragstone.sparse_vector import SparseVector
 
 __all__ = ["CallVectors"]
 
@@ -21,10 +22,14 @@ class CallVectors:
     It is an embedder too, for parts that take one.
     """
 
-    __slots__ = ("_embedder", "_of_chunk", "_of_query", "_store")
+    __slots__ = ("_embedder", "_of_chunk", "_of_query", "_sparse_encoder", "_sparse_of_query", "_store")
 
-    def __init__(self, embedder: Embedder | None, store: VectorStore | None) -> None:
+    def __init__(
+        self, embedder: Embedder | None, store: VectorStore | None, sparse_encoder: SparseEmbedder | None = None
+    ) -> None:
         self._embedder = embedder
+        self._sparse_encoder = sparse_encoder
+        self._sparse_of_query: dict[str, SparseVector] = {}
         self._store = store
         self._of_query: dict[str, Vector] = {}
         self._of_chunk: dict[ChunkKey, Vector] = {}
@@ -46,6 +51,21 @@ class CallVectors:
             embedder = self._require("dense search")
             vector = (await embed_checked(embedder, [text], input_type="query"))[0]
             self._of_query[text] = vector
+        return vector
+
+    async def sparse_of_query(self, text: str) -> SparseVector:
+        """Encode the query as a sparse vector; the second time it costs nothing.
+
+        Raises:
+            CapabilityError: The pipeline has no sparse encoder.
+            EmbeddingError: The encoder failed.
+        """
+        vector = self._sparse_of_query.get(text)
+        if vector is None:
+            if self._sparse_encoder is None:
+                raise CapabilityError("sparse search needs an encoder: give the pipeline sparse_encoder=…")
+            [vector] = await embed_sparse_checked(self._sparse_encoder, [text], input_type="query")
+            self._sparse_of_query[text] = vector
         return vector
 
     @property
@@ -70,18 +90,21 @@ class CallVectors:
         return await self._require("embedding").embed(texts, input_type=input_type)
 
     async def of_candidates(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates with vectors: those the store sent, those it can give, else one embedding batch."""
-        candidates = tuple(candidates)
-        for candidate in candidates:
+        """Return the candidates with vectors: those the store sent, those it can give, else one embedding batch.
+
+        A vector belongs to the chunk that was embedded, which for a parent is its best child.
+        """
+        embedded = [(candidate, candidate.embedded_chunk) for candidate in candidates]
+        for candidate, chunk in embedded:
             if candidate.vector is not None:
-                self._of_chunk.setdefault(candidate.key, candidate.vector)
-        await self._read_from_store([c.key for c in candidates if c.key not in self._of_chunk])
-        missing = [c for c in candidates if c.key not in self._of_chunk]
+                self._of_chunk.setdefault(chunk.key, candidate.vector)
+        await self._read_from_store([chunk.key for _, chunk in embedded if chunk.key not in self._of_chunk])
+        missing = {chunk.key: chunk.text for _, chunk in embedded if chunk.key not in self._of_chunk}
         if missing:
             embedder = self._require("comparing chunks by their embeddings")
-            vectors = await embed_checked(embedder, [c.chunk.text for c in missing], input_type="document")
-            self._of_chunk.update(zip((c.key for c in missing), vectors, strict=True))
-        return [c.holding(self._of_chunk[c.key]) for c in candidates]
+            vectors = await embed_checked(embedder, list(missing.values()), input_type="document")
+            self._of_chunk.update(zip(missing, vectors, strict=True))
+        return [candidate.holding(self._of_chunk[chunk.key]) for candidate, chunk in embedded]
 
     async def _read_from_store(self, keys: Sequence[ChunkKey]) -> None:
         store: object = self._store

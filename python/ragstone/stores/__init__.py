@@ -1,5 +1,7 @@
-"""Vector stores and the in-memory keyword index, one module a backend."""
+"""Vector stores, and the keyword index and the store of parents in memory; one module each."""
 
-from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.stores.keywords import InMemoryBm25Index
+from ragstone.stores.memory import InMemoryVectorStore
+from ragstone.stores.parents import InMemoryParentChunkStore
 
-__all__ = ["InMemoryBm25Index", "InMemoryVectorStore"]
+__all__ = ["InMemoryBm25Index", "InMemoryParentChunkStore", "InMemoryVectorStore"]

@@ -1,19 +1,15 @@
-"""Everything in this process's memory: the vector store and the keyword index that need no server.
-
-Both are exact and live, safe from many threads, and gone when the process ends.
-"""
+"""The vector store in this process's memory: live, safe from many threads, gone when the process ends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ragstone.concurrency import AdaptiveOffload, offload
 from ragstone.engine.dense import Quantization, VectorIndex
-from ragstone.engine.lexical import Bm25Index, Bm25Term
+from ragstone.engine.sparse import SparseIndex
 from ragstone.errors import DimensionMismatchError, InvalidInputError
-from ragstone.metadata import MetadataValue
 from ragstone.models import (
     ChunkKey,
     EmbeddedChunk,
@@ -24,17 +20,24 @@ from ragstone.models import (
     Vector,
     Vectors,
 )
+from ragstone.sparse_vector import SparseVector
+from ragstone.stores._columns import columns, name_of, of_document
 from ragstone.stores._shelf import Shelf
 
-__all__ = ["InMemoryBm25Index", "InMemoryVectorStore"]
+__all__ = ["InMemoryVectorStore"]
+
+_NO_TERMS = SparseVector.from_dict({})
 
 
 class InMemoryVectorStore:
-    """A vector store in memory: cosine top-k, exact unless quantised, filtered before the cut.
+    """A vector store in memory: cosine top-k, exact unless quantised, and exact dot products of sparse vectors.
 
-    Implements `VectorStore`, `DocumentReplaceable` and `EmbeddingReadable`. Its methods may be awaited from several
-    event loops; the work is done in worker threads, but for searches that are over at once. A write that is cancelled
-    is done or not done, never half done.
+    Implements `VectorStore`, `DocumentReplaceable`, `EmbeddingReadable` and `SparseSearchable`. A filter is applied
+    before the cut. A chunk that is stored again takes the place of the old one as a whole: without a sparse vector of
+    its own it has none, whatever the old one had.
+
+    Its methods may be awaited from several event loops; the work is done in worker threads, but for searches that are
+    over at once. A write that is cancelled is done or not done, never half done.
 
     Args:
         dimensions: Length of the vectors; `None` lets the first ones decide.
@@ -57,8 +60,10 @@ class InMemoryVectorStore:
 
     def __init__(self, dimensions: int | None = None, *, quantization: Quantization | None = None) -> None:
         self._index = VectorIndex(dimensions, quantization=quantization)
+        self._sparse = SparseIndex()
         self._shelf = Shelf()
         self._run_search = AdaptiveOffload()
+        self._run_sparse_search = AdaptiveOffload()
 
     @property
     def dimensions(self) -> int | None:
@@ -85,6 +90,7 @@ class InMemoryVectorStore:
         Raises:
             DimensionMismatchError: A vector is of another length; names the chunk.
             InvalidVectorError: A vector holds NaN or infinity; names the chunk.
+            InvalidInputError: A sparse vector is no `SparseVector`; names the chunk.
         """
         await offload(self._store, tuple(chunks))
 
@@ -111,6 +117,18 @@ class InMemoryVectorStore:
         """
         return await self._run_search(self._search, embedding, options)
 
+    async def sparse_search(self, vector: SparseVector, options: SearchOptions) -> list[SearchResult]:
+        """Return the chunks of the largest dot products that match the filter and reach `min_score`, best first.
+
+        A chunk that shares no term with the query is no hit. Ties are ordered by key.
+
+        Raises:
+            InvalidInputError: `vector` is no `SparseVector`.
+            ConfigurationError: `top_k` is negative, or `min_score` is not finite.
+            MetadataError: A filter value is `None` or of no known kind.
+        """
+        return await self._run_sparse_search(self._sparse_search, vector, options)
+
     async def embeddings(self, keys: Sequence[ChunkKey]) -> list[Vector | None]:
         """Return the vector of each key at unit length, `None` where the chunk is not there."""
         return await offload(self._index.vectors, tuple(keys))
@@ -126,142 +144,51 @@ class InMemoryVectorStore:
             ScoreScale.SIMILARITY,
         )
 
+    def _sparse_search(self, vector: SparseVector, options: SearchOptions) -> list[SearchResult]:
+        return self._shelf.page(
+            lambda: self._sparse.search(
+                vector,
+                top_k=options.top_k,
+                min_score=options.min_score,
+                metadata_filter=options.metadata_filter,
+            ),
+            ScoreScale.DOT,
+        )
+
     def _store(self, embedded: tuple[EmbeddedChunk, ...]) -> None:
         if not embedded:
             return
         chunks = [item.chunk for item in embedded]
-        ids, places, metadata = _columns(chunks)
+        ids, places, metadata = columns(chunks)
         vectors = _stacked(embedded, self._index.dimensions)
+        sparse = _sparse_vectors(embedded)
         with self._shelf.changing(set(ids)):
             self._index.upsert(ids, places, vectors, metadata)
+            if sparse is not None or len(self._sparse):
+                self._sparse.add_many(ids, places, sparse or [_NO_TERMS] * len(ids), metadata)
             self._shelf.put(chunks)
 
     def _replace_document(self, document_id: str, embedded: tuple[EmbeddedChunk, ...]) -> None:
         if not embedded:
             self._delete(document_id)
             return
-        chunks = _of_document(document_id, [item.chunk for item in embedded])
-        _, places, metadata = _columns(chunks)
+        chunks = of_document(document_id, [item.chunk for item in embedded])
+        _, places, metadata = columns(chunks)
         vectors = _stacked(embedded, self._index.dimensions)
+        sparse = _sparse_vectors(embedded)
         with self._shelf.changing((document_id,)):
             self._index.replace_document(document_id, places, vectors, metadata)
+            if sparse is None:
+                self._sparse.remove(document_id)
+            else:
+                self._sparse.replace_document(document_id, places, sparse, metadata)
             self._shelf.replace(document_id, chunks)
 
     def _delete(self, document_id: str) -> None:
         with self._shelf.changing((document_id,)):
             self._index.remove(document_id)
+            self._sparse.remove(document_id)
             self._shelf.replace(document_id, ())
-
-
-class InMemoryBm25Index:
-    """A keyword index in memory: exact, live BM25 that returns whole chunks.
-
-    Implements `KeywordIndex`. Every method may be called from many threads at once.
-
-    Args:
-        k1: How soon repetitions of a term stop counting; at least 0.
-        b: How much long chunks are discounted; 0 not at all, 1 in full.
-
-    Raises:
-        ConfigurationError: `k1` or `b` is out of range.
-
-    Example:
-        >>> index = InMemoryBm25Index()
-        >>> index.add([TextChunk("the quick brown fox", "a", 0), TextChunk("a lazy dog", "b", 0)])
-        >>> [hit] = index.search("brown fox", 5)
-        >>> hit.chunk.document_id, str(hit.score_scale)
-        ('a', 'bm25')
-    """
-
-    def __init__(self, k1: float = 1.5, b: float = 0.75) -> None:
-        self._index = Bm25Index(k1=k1, b=b)
-        self._shelf = Shelf()
-
-    @property
-    def k1(self) -> float:
-        """How soon repetitions of a term stop counting."""
-        return self._index.k1
-
-    @property
-    def b(self) -> float:
-        """How much long chunks are discounted."""
-        return self._index.b
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def chunks(self, document_id: str) -> list[TextChunk]:
-        """Return a document's chunks in order of `chunk_index`; none where it is not there."""
-        return self._shelf.chunks(document_id)
-
-    def documents(self) -> list[str]:
-        """Return the ids of the indexed documents, in the order in which they came."""
-        return self._shelf.documents()
-
-    def add(self, chunks: Sequence[TextChunk]) -> None:
-        """Insert or replace chunks by (document_id, chunk_index), in one step."""
-        ids, places, metadata = _columns(chunks)
-        with self._shelf.changing(set(ids)):
-            self._index.add_many(ids, places, [chunk.text for chunk in chunks], metadata)
-            self._shelf.put(chunks)
-
-    def replace_document(self, document_id: str, chunks: Sequence[TextChunk]) -> None:
-        """Put these chunks in the place of all that the document has, in one step.
-
-        Raises:
-            InvalidInputError: A chunk is of another document.
-        """
-        _, places, metadata = _columns(_of_document(document_id, chunks))
-        with self._shelf.changing((document_id,)):
-            self._index.replace_document(document_id, places, [chunk.text for chunk in chunks], metadata)
-            self._shelf.replace(document_id, chunks)
-
-    def remove(self, document_id: str) -> int:
-        """Remove a document; return how many chunks it had."""
-        with self._shelf.changing((document_id,)):
-            removed = self._index.remove(document_id)
-            self._shelf.replace(document_id, ())
-            return removed
-
-    def search(
-        self, query: str, top_k: int, metadata_filter: Mapping[str, MetadataValue] | None = None
-    ) -> list[SearchResult]:
-        """Return the best chunks that match the filter, best first, only those with a positive score; ties by key.
-
-        Raises:
-            ConfigurationError: `top_k` is negative.
-            MetadataError: A filter value is `None` or of no known kind.
-        """
-        return self._shelf.page(
-            lambda: self._index.search(query, top_k=top_k, metadata_filter=metadata_filter), ScoreScale.BM25
-        )
-
-    def explain(self, query: str, key: ChunkKey) -> list[Bm25Term]:
-        """Return what each term of the query adds to the chunk's score; the contributions add up to it."""
-        return self._index.explain(query, key.document_id, key.chunk_index)
-
-    def clear(self) -> None:
-        """Remove everything."""
-        self._shelf.clear(self._index.clear)
-
-
-def _columns(chunks: Sequence[TextChunk]) -> tuple[list[str], list[int], list[Mapping[str, MetadataValue]]]:
-    """The document ids, chunk indices and metadata of chunks."""
-    return (
-        [chunk.document_id for chunk in chunks],
-        [chunk.chunk_index for chunk in chunks],
-        [chunk.metadata for chunk in chunks],
-    )
-
-
-def _of_document(document_id: str, chunks: Sequence[TextChunk]) -> Sequence[TextChunk]:
-    """The chunks, all of which must be the document's."""
-    for chunk in chunks:
-        if chunk.document_id != document_id:
-            raise InvalidInputError(
-                f"chunk {chunk.chunk_index} of document {chunk.document_id!r} cannot replace one of {document_id!r}"
-            )
-    return chunks
 
 
 def _stacked(embedded: Sequence[EmbeddedChunk], dimensions: int | None) -> Vectors:
@@ -270,17 +197,25 @@ def _stacked(embedded: Sequence[EmbeddedChunk], dimensions: int | None) -> Vecto
     for item in embedded:
         shape = np.shape(item.embedding)
         if len(shape) != 1:
-            raise InvalidInputError(f"{_name(item.chunk)} has an embedding of shape {shape}, not (dimensions,)")
+            raise InvalidInputError(f"{name_of(item.chunk)} has an embedding of shape {shape}, not (dimensions,)")
         if expected is None:
             expected = shape[0]
         if shape[0] != expected:
             raise DimensionMismatchError(
-                f"{_name(item.chunk)} has {shape[0]} dimensions instead of {expected}",
+                f"{name_of(item.chunk)} has {shape[0]} dimensions instead of {expected}",
                 expected=expected,
                 actual=shape[0],
             )
     return np.stack([item.embedding for item in embedded])
 
 
-def _name(chunk: TextChunk) -> str:
-    return f"chunk {chunk.chunk_index} of document {chunk.document_id!r}"
+def _sparse_vectors(embedded: Sequence[EmbeddedChunk]) -> list[SparseVector] | None:
+    """The sparse vectors, that of a chunk without one being empty; `None` where no chunk has one."""
+    for item in embedded:
+        if item.sparse is not None and not isinstance(item.sparse, SparseVector):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInputError(
+                f"{name_of(item.chunk)} has a {type(item.sparse).__name__} as its sparse vector: use SparseVector"
+            )
+    if all(item.sparse is None for item in embedded):
+        return None
+    return [_NO_TERMS if item.sparse is None else item.sparse for item in embedded]

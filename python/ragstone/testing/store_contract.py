@@ -32,6 +32,7 @@ from ragstone.metadata import MetadataValue, matches
 from ragstone.models import ChunkKey, EmbeddedChunk, SearchOptions, SearchResult, TextChunk
 from ragstone.ports import DocumentReplaceable, EmbeddingReadable, VectorStore
 from ragstone.testing._samples import METADATA, NOON, ODD_IDS, embedded, keys, query
+from ragstone.testing._sparse_contract import SparseSearchContract
 
 __all__ = ["VectorStoreContract"]
 
@@ -39,7 +40,7 @@ _SLOW_OR_INHERITED = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCh
 
 
 @pytest.mark.asyncio
-class VectorStoreContract:
+class VectorStoreContract(SparseSearchContract):
     """What holds for every store. Override `make_store`, and `close_store` where there is something to clean up."""
 
     tolerance: ClassVar[float] = 1e-4

@@ -1,12 +1,14 @@
 //! Vector search: one query, a batch and a filtered query over collections that grow tenfold, 384 dimensions; then one
-//! query by codes and in half precision.
+//! query by codes and in half precision, and writes.
 //!
 //! `cargo bench -p ragstone-core --bench dense`. The throughput of one query is the bytes of the vectors over the time of
-//! a scan. `RAYON_NUM_THREADS=1` keeps to one thread.
+//! a scan; beside it stands what the memory gives, to one thread and to two, when as many bytes are only added up.
+//! `RAYON_NUM_THREADS=1` keeps to one thread.
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use memmap2::MmapOptions;
 use ragstone_core::ChunkKey;
 use ragstone_core::dense::{Quantization, Rows, Search, VectorIndex};
 use ragstone_core::filter::{Metadata, Value};
@@ -56,13 +58,58 @@ fn searches(c: &mut Criterion) {
     group.finish();
 }
 
+/// Add up all numbers, so simply that the memory alone sets the pace.
+fn sum(values: &[f32]) -> f32 {
+    const LANES: usize = 128;
+    let mut sums = [0.0_f32; LANES];
+    for block in values.as_chunks::<LANES>().0 {
+        sums.iter_mut().zip(block).for_each(|(sum, value)| *sum += value);
+    }
+    sums.iter().sum()
+}
+
+fn memory(c: &mut Criterion) {
+    let mut group = c.benchmark_group("memory");
+    group.sample_size(20);
+    for chunks in [1_000, 10_000, 100_000] {
+        let bytes = chunks * DIMENSIONS * size_of::<f32>();
+        let Ok(mut map) = MmapOptions::new().len(bytes).map_anon() else { continue };
+        #[cfg(target_os = "linux")]
+        drop(map.advise(memmap2::Advice::HugePage));
+        map.fill(1);
+        let values: &[f32] = bytemuck::cast_slice(&map);
+        let (first, second) = values.split_at(values.len() / 2);
+        group.throughput(Throughput::Bytes(bytes as u64));
+        group.bench_function(BenchmarkId::new("one thread", chunks), |b| b.iter(|| black_box(sum(black_box(values)))));
+        group.bench_function(BenchmarkId::new("two threads", chunks), |b| {
+            b.iter(|| black_box(rayon::join(|| sum(black_box(first)), || sum(black_box(second)))));
+        });
+    }
+    group.finish();
+}
+
+fn writes(c: &mut Criterion) {
+    let mut group = c.benchmark_group("dense writes");
+    group.sample_size(10);
+    for chunks in [1_000, 10_000, 100_000] {
+        let values = noise(chunks * DIMENSIONS);
+        let keys: Vec<ChunkKey> = (0..chunks).map(|n| ChunkKey::new("document", n as u32)).collect();
+        group.throughput(Throughput::Elements(chunks as u64));
+        group.bench_function(BenchmarkId::new("upsert", chunks), |b| {
+            let index = VectorIndex::default();
+            b.iter(|| Rows::new(&values, DIMENSIONS).and_then(|rows| index.upsert(keys.clone(), rows, None)));
+        });
+    }
+    group.finish();
+}
+
 fn quantized(c: &mut Criterion) {
     let query = noise(DIMENSIONS);
     let mut group = c.benchmark_group("dense quantized");
     group.sample_size(20);
     for name in ["int8", "binary", "f16"] {
         let Ok(quantization) = Quantization::named(Some(name), None) else { continue };
-        for chunks in [10_000, 100_000] {
+        for chunks in [1_000, 10_000, 100_000] {
             let index = built(chunks, quantization);
             group.throughput(Throughput::Elements(chunks as u64));
             group.bench_function(BenchmarkId::new(name, chunks), |b| {
@@ -73,5 +120,5 @@ fn quantized(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, searches, quantized);
+criterion_group!(benches, searches, memory, writes, quantized);
 criterion_main!(benches);

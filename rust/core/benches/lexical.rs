@@ -44,7 +44,11 @@ fn fill(index: &Bm25Index, texts: &[String]) -> Result<()> {
         .take(texts.len())
         .map(|number| vec![("tenth".into(), group(number, 10)), ("thousandth".into(), group(number, 1000))])
         .collect();
-    index.upsert(keys, &texts.iter().map(String::as_str).collect::<Vec<_>>(), Some(&metadata))
+    index.upsert(
+        keys,
+        &texts.iter().map(String::as_str).collect::<Vec<_>>(),
+        Some(&metadata.iter().collect::<Vec<_>>()),
+    )
 }
 
 fn build(criterion: &mut Criterion) {

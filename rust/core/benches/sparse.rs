@@ -61,7 +61,7 @@ fn fill(index: &SparseIndex, vectors: &Vectors) -> Result<()> {
     let metadata: Vec<Metadata> = (0..vectors.ends.len() as u32)
         .map(|number| vec![entry("tenth", number % 10), entry("thousandth", number % 1000)])
         .collect();
-    index.upsert(keys, vectors.rows()?, Some(&metadata))
+    index.upsert(keys, vectors.rows()?, Some(&metadata.iter().collect::<Vec<_>>()))
 }
 
 fn filled(size: usize) -> Result<SparseIndex> {

@@ -1,4 +1,4 @@
-//! Counting tokens and finding their spans, at sizes growing by ten.
+//! Counting tokens, finding their spans and keeping to a budget, at sizes growing by ten.
 //!
 //! Run: `cargo bench -p ragstone-core --bench tokens`.
 #![allow(missing_docs)]
@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ragstone_core::tokens::{Encoding, count_many, token_spans};
+use ragstone_core::tokens::{Encoding, count_many, fit_budget, token_spans};
 
 /// Text of about `bytes` bytes: words of several scripts, numbers, punctuation, line breaks, few repeats.
 fn text(bytes: usize, seed: u64) -> String {
@@ -48,12 +48,23 @@ fn spans(criterion: &mut Criterion) {
     }
 }
 
+fn budget(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("fit_budget");
+    for texts in [100, 1_000, 10_000] {
+        let counts: Vec<usize> = (0..texts).map(|text| text % 600).collect();
+        group.throughput(Throughput::Elements(texts as u64));
+        group.bench_function(BenchmarkId::from_parameter(texts), |b| {
+            b.iter(|| fit_budget(black_box(&counts), usize::MAX));
+        });
+    }
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .sample_size(20)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1));
-    targets = counting, spans
+    targets = counting, spans, budget
 }
 criterion_main!(benches);

@@ -12,6 +12,16 @@ pub enum DocumentId {
     Str(Arc<str>),
 }
 
+impl DocumentId {
+    /// What it takes besides itself: of a string its characters and two counts.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Int(_) => 0,
+            Self::Str(text) => text.len() + 2 * size_of::<usize>(),
+        }
+    }
+}
+
 impl From<&str> for DocumentId {
     fn from(value: &str) -> Self {
         Self::Str(value.into())

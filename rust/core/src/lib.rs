@@ -2,10 +2,12 @@
 //! token budgets. Every function is deterministic: same input, same output, on any thread count.
 
 pub mod dense;
+mod documents;
 pub mod error;
 pub mod filter;
 pub mod key;
 pub mod lexical;
+mod memory;
 pub mod pool;
 pub mod rank;
 mod slots;

@@ -6,7 +6,9 @@
 
 use std::process;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// One process's pool, and behind it the one of a forked child: entries are added, never changed.
@@ -36,6 +38,29 @@ pub fn threads() -> Option<&'static ThreadPool> {
     }
 }
 
+/// `work(0)` to `work(count - 1)`, in order, by the pool's threads less one and the calling thread in its place.
+///
+/// Each thread takes the next number when it has done one, and the calling thread starts at once: it need not be woken.
+pub fn divided<T: Send>(pool: &ThreadPool, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(count));
+    let turns = || {
+        let numbers =
+            std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)).take_while(|&number| number < count);
+        numbers.for_each(|number| {
+            let result = work(number);
+            done.lock().push((number, result));
+        });
+    };
+    pool.in_place_scope(|scope| {
+        (1..pool.current_num_threads().min(count)).for_each(|_| scope.spawn(|_| turns()));
+        turns();
+    });
+    let mut done = done.into_inner();
+    done.sort_unstable_by_key(|&(number, _)| number);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
 fn build() -> Option<ThreadPool> {
     let pool = ThreadPoolBuilder::new().thread_name(|number| format!("ragstone-{number}")).build().ok()?;
     (pool.current_num_threads() > 1).then_some(pool)
@@ -50,5 +75,19 @@ mod tests {
         let (first, second) = (threads(), threads());
         assert_eq!(first.map(std::ptr::from_ref), second.map(std::ptr::from_ref));
         assert_eq!(first.map_or(7, |pool| pool.install(|| 3 + 4)), 7);
+    }
+
+    #[test]
+    fn divided_work_comes_back_in_order_and_is_done_once() {
+        let Some(pool) = threads() else { return };
+        for count in [0, 1, 2, 1000] {
+            let calls = AtomicUsize::new(0);
+            let squares = divided(pool, count, |number| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                number * number
+            });
+            assert_eq!(squares, (0..count).map(|number| number * number).collect::<Vec<_>>());
+            assert_eq!(calls.into_inner(), count);
+        }
     }
 }

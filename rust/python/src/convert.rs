@@ -1,6 +1,9 @@
 //! Between Python's values and the core's: document ids and metadata.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
@@ -86,28 +89,87 @@ pub(crate) fn chunk_index(value: &Bound<'_, PyAny>) -> PyResult<u32> {
 
 /// The places of a document's chunks, from any iterable.
 pub(crate) fn chunk_indices(values: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-    values.try_iter()?.map(|value| chunk_index(&value?)).collect()
+    each(values, |value| chunk_index(&value))
 }
 
 /// The keys of chunks from two iterables of one length. An id object that repeats is read once.
 pub(crate) fn chunk_keys(document_ids: &Bound<'_, PyAny>, indices: &Bound<'_, PyAny>) -> PyResult<Vec<ChunkKey>> {
     let indices = chunk_indices(indices)?;
-    let mut ids = Vec::with_capacity(indices.len());
-    let mut last: Option<Bound<'_, PyAny>> = None;
-    for value in document_ids.try_iter()? {
-        let value = value?;
-        match (&last, ids.last()) {
-            (Some(last), Some(id)) if last.is(&value) => ids.push(DocumentId::clone(id)),
-            _ => ids.push(value.extract::<PyDocumentId>()?.0),
-        }
-        last = Some(value);
-    }
+    let mut last: Option<(Bound<'_, PyAny>, DocumentId)> = None;
+    let ids = each(document_ids, |value| {
+        let id = match last.take() {
+            Some((object, id)) if object.is(&value) => id,
+            _ => value.extract::<PyDocumentId>()?.0,
+        };
+        last = Some((value, id.clone()));
+        Ok(id)
+    })?;
     if ids.len() != indices.len() {
         let message =
             format!("{} document ids and {} chunk indices: give one of each a chunk", ids.len(), indices.len());
         return Err(raised(document_ids.py(), &Error::Input(message)));
     }
     Ok(ids.into_iter().zip(indices).map(|(document_id, chunk_index)| ChunkKey { document_id, chunk_index }).collect())
+}
+
+/// Texts from any iterable but a string, whose characters would be texts.
+pub(crate) fn texts(values: &Bound<'_, PyAny>) -> PyResult<Vec<PyText>> {
+    if values.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("texts must be a sequence of strings, not one string"));
+    }
+    each(values, |value| value.extract())
+}
+
+/// The metadata of many chunks, each distinct one once: chunks of a document often have the same.
+pub(crate) struct ManyMetadata {
+    distinct: Vec<Metadata>,
+    /// By chunk, which of them.
+    places: Vec<usize>,
+}
+
+impl ManyMetadata {
+    /// From an iterable of validated dicts.
+    fn read(values: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut known: HashMap<Metadata, usize> = HashMap::new();
+        let places = each(values, |value| {
+            let next = known.len();
+            Ok(*known.entry(metadata(value.cast::<PyDict>()?)?).or_insert(next))
+        })?;
+        let mut distinct: Vec<(Metadata, usize)> = known.into_iter().collect();
+        distinct.sort_unstable_by_key(|&(_, place)| place);
+        Ok(Self { distinct: distinct.into_iter().map(|(metadata, _)| metadata).collect(), places })
+    }
+
+    pub(crate) fn of_each(&self) -> Vec<&Metadata> {
+        self.places.iter().map(|&place| &self.distinct[place]).collect()
+    }
+}
+
+/// The metadata of each of many chunks, where there is some.
+pub(crate) fn metadata_of_each(values: Option<&Bound<'_, PyAny>>) -> PyResult<Option<ManyMetadata>> {
+    values.map(ManyMetadata::read).transpose()
+}
+
+/// Read an iterable, and let other threads have the interpreter once a millisecond.
+///
+/// A lock that is merely released is taken back before a thread that waits for it is awake, and each release makes that
+/// thread wait anew: hence a pause, of the 50 microseconds or so that are the least for a sleep.
+fn each<'py, T>(
+    values: &Bound<'py, PyAny>,
+    mut read: impl FnMut(Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    const HOLD: Duration = Duration::from_millis(1);
+    const LOOK: usize = 64;
+    let mut all = Vec::with_capacity(values.len().unwrap_or_default());
+    let mut began = Instant::now();
+    for value in values.try_iter()? {
+        if all.len().is_multiple_of(LOOK) && began.elapsed() > HOLD {
+            values.py().detach(|| thread::sleep(Duration::from_micros(1)));
+            began = Instant::now();
+        }
+        all.push(read(value?)?);
+    }
+    Ok(all)
 }
 
 /// Metadata from a dict that `ragstone.metadata` has validated: str, int, float, bool, datetime in UTC.
@@ -118,11 +180,6 @@ pub(crate) fn metadata(values: &Bound<'_, PyDict>) -> PyResult<Metadata> {
 /// Metadata where there is some.
 pub(crate) fn optional_metadata(values: Option<&Bound<'_, PyDict>>) -> PyResult<Metadata> {
     values.map_or_else(|| Ok(Metadata::new()), metadata)
-}
-
-/// The metadata of each of many chunks, where there is some.
-pub(crate) fn metadata_of_each(dicts: Option<&[Bound<'_, PyDict>]>) -> PyResult<Option<Vec<Metadata>>> {
-    dicts.map(|dicts| dicts.iter().map(metadata).collect()).transpose()
 }
 
 fn value(value: &Bound<'_, PyAny>) -> PyResult<Value> {

@@ -3,15 +3,16 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ragstone_core::ChunkKey;
-use ragstone_core::filter::Metadata;
-use ragstone_core::lexical::{self, Hit, TermScore};
+use ragstone_core::lexical::{self, Hit, Memory, TermScore};
 
-use crate::convert::{PyDocumentId, PyText, chunk_index, chunk_indices, chunk_keys, metadata, optional_metadata};
+use crate::convert::{
+    ManyMetadata, PyDocumentId, PyText, chunk_index, chunk_indices, chunk_keys, metadata_of_each, optional_metadata,
+    texts,
+};
 use crate::error::{detached, raised};
 
 type PyHit = (PyDocumentId, u32, f64);
 type PyTerm = (String, u32, u32, u32, f64, f64);
-type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 
 #[pyclass(frozen, module = "ragstone._core")]
 struct Bm25Index(lexical::Bm25Index);
@@ -28,12 +29,12 @@ impl Bm25Index {
         py: Python<'_>,
         document_ids: &Bound<'_, PyAny>,
         chunk_indices: &Bound<'_, PyAny>,
-        texts: Vec<PyText>,
-        metadata: Option<Dicts<'_>>,
+        texts: &Bound<'_, PyAny>,
+        metadata: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let keys = chunk_keys(document_ids, chunk_indices)?;
-        let (texts, metadata) = (strings(&texts), metadata.as_ref().map(|dicts| all(py, dicts)).transpose()?);
-        detached(py, || self.0.upsert(keys, &texts, metadata.as_deref()))
+        let (texts, metadata) = (self::texts(texts)?, metadata_of_each(metadata)?);
+        detached(py, || self.0.upsert(keys, &strings(&texts), metadata.as_ref().map(ManyMetadata::of_each).as_deref()))
     }
 
     fn replace_document(
@@ -41,12 +42,19 @@ impl Bm25Index {
         py: Python<'_>,
         document_id: PyDocumentId,
         chunk_indices: &Bound<'_, PyAny>,
-        texts: Vec<PyText>,
-        metadata: Option<Dicts<'_>>,
+        texts: &Bound<'_, PyAny>,
+        metadata: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let indices = self::chunk_indices(chunk_indices)?;
-        let (texts, metadata) = (strings(&texts), metadata.as_ref().map(|dicts| all(py, dicts)).transpose()?);
-        detached(py, || self.0.replace_document(&document_id.0, &indices, &texts, metadata.as_deref()))
+        let (texts, metadata) = (self::texts(texts)?, metadata_of_each(metadata)?);
+        detached(py, || {
+            self.0.replace_document(
+                &document_id.0,
+                &indices,
+                &strings(&texts),
+                metadata.as_ref().map(ManyMetadata::of_each).as_deref(),
+            )
+        })
     }
 
     fn remove(&self, py: Python<'_>, document_id: PyDocumentId) -> usize {
@@ -86,6 +94,11 @@ impl Bm25Index {
         Ok(py.detach(|| self.0.explain(query.as_str(), &key)).into_iter().map(term).collect())
     }
 
+    fn memory(&self, py: Python<'_>) -> (usize, usize, usize, usize, usize, usize) {
+        let Memory { chunks, postings, lists, forward, documents, vocabulary } = py.detach(|| self.0.memory());
+        (chunks, postings, lists, forward, documents, vocabulary)
+    }
+
     fn clear(&self, py: Python<'_>) {
         py.detach(|| self.0.clear());
     }
@@ -107,21 +120,6 @@ impl Bm25Index {
 
 fn strings(texts: &[PyText]) -> Vec<&str> {
     texts.iter().map(PyText::as_str).collect()
-}
-
-/// The metadata of many chunks. Other threads may have the interpreter now and then meanwhile.
-fn all(py: Python<'_>, dicts: &Dicts<'_>) -> PyResult<Vec<Metadata>> {
-    const TURN: usize = 1024;
-    let mut all = Vec::with_capacity(dicts.len());
-    for turn in dicts.chunks(TURN) {
-        for dict in turn {
-            all.push(metadata(dict)?);
-        }
-        if turn.len() == TURN {
-            py.detach(|| ());
-        }
-    }
-    Ok(all)
 }
 
 fn page(hits: Vec<Hit>) -> Vec<PyHit> {

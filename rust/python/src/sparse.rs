@@ -8,11 +8,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ragstone_core::sparse::{self, Hit, Rows, Search};
 
-use crate::convert::{PyDocumentId, chunk_indices, chunk_keys, metadata_of_each, optional_metadata};
+use crate::convert::{ManyMetadata, PyDocumentId, chunk_indices, chunk_keys, metadata_of_each, optional_metadata};
 use crate::error::detached;
 
 type PyHit = (PyDocumentId, u32, f64);
-type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 
 /// Ends, terms and weights.
 type Vectors<'py> = (PyReadonlyArray1<'py, usize>, PyReadonlyArray1<'py, u32>, PyReadonlyArray1<'py, f32>);
@@ -33,12 +32,18 @@ impl SparseIndex {
         document_ids: &Bound<'_, PyAny>,
         chunk_indices: &Bound<'_, PyAny>,
         vectors: Vectors<'_>,
-        metadata: Option<Dicts<'_>>,
+        metadata: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let keys = chunk_keys(document_ids, chunk_indices)?;
-        let metadata = metadata_of_each(metadata.as_deref())?;
+        let metadata = metadata_of_each(metadata)?;
         let (ends, terms, weights) = slices(&vectors)?;
-        detached(py, || self.0.upsert(keys, Rows::new(ends, terms, weights)?, metadata.as_deref()))
+        detached(py, || {
+            self.0.upsert(
+                keys,
+                Rows::new(ends, terms, weights)?,
+                metadata.as_ref().map(ManyMetadata::of_each).as_deref(),
+            )
+        })
     }
 
     fn replace_document(
@@ -47,14 +52,19 @@ impl SparseIndex {
         document_id: PyDocumentId,
         chunk_indices: &Bound<'_, PyAny>,
         vectors: Vectors<'_>,
-        metadata: Option<Dicts<'_>>,
+        metadata: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let indices = self::chunk_indices(chunk_indices)?;
-        let metadata = metadata_of_each(metadata.as_deref())?;
+        let metadata = metadata_of_each(metadata)?;
         let (ends, terms, weights) = slices(&vectors)?;
         detached(py, || {
             let rows = Rows::new(ends, terms, weights)?;
-            self.0.replace_document(&document_id.0, &indices, rows, metadata.as_deref())
+            self.0.replace_document(
+                &document_id.0,
+                &indices,
+                rows,
+                metadata.as_ref().map(ManyMetadata::of_each).as_deref(),
+            )
         })
     }
 

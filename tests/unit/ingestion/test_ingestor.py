@@ -26,7 +26,7 @@ from ragstone.errors import (
 from ragstone.ingestion import Ingestor, MarkdownChunker, RecursiveChunker, TextParser, default_parsers
 from ragstone.models import EmbeddedChunk, IngestionStatus, ParsedDocument, SearchOptions, TextChunk, Vectors
 from ragstone.options import IngestionOptions
-from ragstone.stores.memory import InMemoryBm25Index, InMemoryVectorStore
+from ragstone.stores import InMemoryBm25Index, InMemoryVectorStore
 from ragstone.testing import FailingEmbedder, HangingEmbedder, HashEmbedder
 from support.documents import MemoryJournal, Shelf, about, pdf, plain, texts, writing_docx
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
@@ -84,6 +85,41 @@ def test_other_threads_run_while_the_core_works() -> None:
         assert during > 10 * (end - start), f"{during} ticks of a millisecond in {end - start:.2f} s"
     stop.set()
     ticker.join()
+
+
+@pytest.mark.row("A4")
+def test_reading_a_large_batch_gives_way() -> None:
+    """With no thread ever asked to give up the interpreter, another runs only where the core pauses by itself."""
+    chunks, runs, stop = 100_000, 0, threading.Event()
+    started = threading.Event()
+    seen: list[int] = []
+
+    def run() -> None:
+        nonlocal runs
+        while not stop.is_set():
+            runs += 1
+            started.set()
+            time.sleep(0)
+
+    def metadata() -> Iterator[dict[str, object]]:
+        for _ in range(chunks):
+            seen.append(runs)
+            yield {}
+
+    index, runner = Bm25Index(), threading.Thread(target=run)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        runner.start()
+        started.wait()
+        index.add_many(range(chunks), [0] * chunks, ["a"] * chunks, metadata())  # type: ignore[arg-type]
+    finally:
+        stop.set()
+        sys.setswitchinterval(interval)
+        runner.join()
+    # Reading so much takes many times the millisecond after which the core pauses, on any machine.
+    assert len(seen) == chunks
+    assert len(set(seen)) > 5
 
 
 SCRIPT = """

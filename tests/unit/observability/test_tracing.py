@@ -6,27 +6,21 @@ import subprocess
 import sys
 
 import pytest
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from ragstone.models import ScoreScale
 from ragstone.options import EnsembleOptions, RetrievalOptions
 from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from support.retrieval import ScriptedHybridStore, ScriptedKeywordIndex, ScriptedStore, TableEmbedder, hit
+from support.spans import recorded_spans
 
 QUERY = "a secret question"
 
 
 @pytest.fixture
-def spans(monkeypatch):
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
-    return exporter
+def spans():
+    with recorded_spans() as exporter:
+        yield exporter
 
 
 @pytest.mark.row("E5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,6 +51,35 @@ def embedded(path: Path, identity: str = MODEL, dimensions: int | None = 3) -> I
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "deep" / "handbook.rag"
+
+
+@pytest.mark.row("G8")
+def test_each_transaction_gives_the_content_another_name_and_copies_share_it(path: Path, tmp_path: Path) -> None:
+    with keywords(path) as index:
+        revisions = [index.revision()]
+        for change in (lambda: index.put(document("a")), lambda: index.put(document("a")), lambda: index.delete("a")):
+            change()
+            revisions.append(index.revision())
+    assert revisions[0] is None
+    assert len(set(revisions)) == 4
+    shutil.copytree(path, tmp_path / "copy.rag")
+    with keywords(tmp_path / "copy.rag") as copy, keywords(path) as again:
+        assert copy.revision() == again.revision() == revisions[-1]
+        copy.put(document("b"))
+        again.put(document("b"))
+        assert copy.revision() != again.revision()
+
+
+@pytest.mark.row("G8")
+def test_a_reader_names_what_it_has_loaded_and_not_what_others_wrote_since(path: Path) -> None:
+    with keywords(path) as writer:
+        writer.put(document("a"))
+        with keywords(path) as reader:
+            opened = reader.revision()
+            writer.put(document("b"))
+            assert reader.revision() == opened
+            assert len(list(reader.load())) == 2
+            assert reader.revision() == writer.revision() != opened
 
 
 def test_is_a_journal(path: Path) -> None:
@@ -135,7 +165,7 @@ def test_info(path: Path) -> None:
         info = index.info()
     assert info == IndexInfo(
         path=path,
-        format_version=1,
+        format_version=2,
         analyzer=info.analyzer,
         embedder=MODEL,
         dimensions=3,
@@ -264,7 +294,7 @@ def test_no_model_is_another_model(tmp_path: Path) -> None:
 
 def test_newer_format_is_refused(path: Path) -> None:
     with keywords(path) as index:
-        index._connection.execute("UPDATE rag_metadata SET value = '2' WHERE key = 'format_version'")
+        index._connection.execute("UPDATE rag_metadata SET value = '3' WHERE key = 'format_version'")
     with pytest.raises(IndexMismatchError, match="newer Ragstone"):
         keywords(path)
 

@@ -71,7 +71,6 @@ def test_ensemble_defaults_give_the_plain_sum_of_reciprocal_ranks():
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("use_sparse_search", True),
         ("use_adaptive_retrieval", True),
     ],
 )

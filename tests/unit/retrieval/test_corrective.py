@@ -328,8 +328,7 @@ async def test_cancelling_the_call_cancels_every_call_under_way(which):
 
 def test_the_cost_is_a_judgement_of_each_result_and_one_search():
     inner = Cost(embedding_calls=1)
-    parts = searching([], web_search=web(), chat=ScriptedChat())._parts
-    stage = CorrectiveRetrieval.of(RetrievalOptions(top_k=7, use_crag=True), parts)
+    stage = CorrectiveRetrieval.of(RetrievalOptions(top_k=7, use_crag=True), web(), ScriptedChat())
     assert stage.cost(21, lambda depth: inner) == Cost(llm_calls=7, web_searches=1, embedding_calls=1)
 
 

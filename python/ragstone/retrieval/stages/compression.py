@@ -11,12 +11,10 @@ from ragstone.compressors import AbstractiveCompressor, ExtractiveCompressor
 from ragstone.errors import CapabilityError, CompressionError
 from ragstone.models import ChunkKey, CompressionEvidence
 from ragstone.options import CompressionOptions, RetrievalOptions
-from ragstone.ports import Compressor
+from ragstone.ports import ChatClient, Compressor, Embedder
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
 from ragstone.retrieval.faults import described, tried
-from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.planning import Cost, InnerCost
-from ragstone.retrieval.vectors import CallVectors
 
 __all__ = ["Compression"]
 
@@ -39,25 +37,33 @@ class Compression:
     )
 
     @classmethod
-    def of(cls, options: RetrievalOptions, parts: RetrievalParts, vectors: CallVectors, *, asking: bool) -> Self | None:
+    def of(
+        cls,
+        options: RetrievalOptions,
+        configured: CompressionOptions | None,
+        own: Compressor | None,
+        *,
+        embedder: Embedder,
+        chat: ChatClient | None,
+        asking: bool,
+    ) -> Self | None:
         """Make the stage of a call, `None` where it does without: unless told, a page is compressed for a model.
 
         Raises:
             CapabilityError: The call asks for it and there is no compressor.
         """
-        configured = parts.compression
         wanted = options.use_compression
         if wanted is None:
             wanted = asking or (configured is not None and configured.in_retrieval)
-        elif wanted and configured is None and parts.compressor is None:
+        elif wanted and configured is None and own is None:
             raise CapabilityError(
                 "use_compression=True needs a compressor: give the pipeline compression=… or compressor=…"
             )
         if not wanted:
             return None
-        if parts.compressor is not None:
-            return cls(parts.compressor)
-        return None if configured is None else cls(_compressor(configured, parts, vectors), configured.strategy)
+        if own is not None:
+            return cls(own)
+        return None if configured is None else cls(_compressor(configured, embedder, chat), configured.strategy)
 
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return the page compressed; a chunk that could not be stays whole, with a warning."""
@@ -112,15 +118,14 @@ class Compression:
         return [f"{whole} of {len(candidates)} chunks could not be compressed and stay whole"]
 
 
-def _compressor(options: CompressionOptions, parts: RetrievalParts, vectors: CallVectors) -> Compressor:
-    """Ragstone's own; the call's vectors embed, so that the query is embedded once in the call."""
+def _compressor(options: CompressionOptions, embedder: Embedder, chat: ChatClient | None) -> Compressor:
     sentences, tokens = options.keep_top_sentences, options.max_tokens_per_chunk
     if options.strategy == "extractive":
-        return ExtractiveCompressor(vectors, keep_top_sentences=sentences, max_tokens_per_chunk=tokens)
-    if parts.chat is None:
+        return ExtractiveCompressor(embedder, keep_top_sentences=sentences, max_tokens_per_chunk=tokens)
+    if chat is None:
         raise CapabilityError("abstractive compression needs a chat model: give the pipeline chat=…")
     return AbstractiveCompressor(
-        parts.chat,
+        chat,
         keep_top_sentences=sentences,
         max_tokens_per_chunk=tokens,
         prompt_template=options.prompt_template,

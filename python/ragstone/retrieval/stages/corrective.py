@@ -10,11 +10,10 @@ from typing import Final, Literal, Self
 from ragstone.errors import CapabilityError
 from ragstone.models import ChunkKey, GradeEvidence, ScoreScale, TextChunk, WebEvidence, WebResult
 from ragstone.options import RetrievalOptions
-from ragstone.ports import WebSearch
+from ragstone.ports import ChatClient, WebSearch
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
 from ragstone.retrieval.faults import described, tried
 from ragstone.retrieval.grading import ChatGrader, Grader, WordGrader
-from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.planning import Cost, InnerCost
 
 __all__ = ["CorrectiveRetrieval"]
@@ -57,21 +56,21 @@ class CorrectiveRetrieval:
     _known: dict[str, _Known] = field(default_factory=dict[str, _Known], init=False)
 
     @classmethod
-    def of(cls, options: RetrievalOptions, parts: RetrievalParts) -> Self:
+    def of(cls, options: RetrievalOptions, web_search: WebSearch | None, chat: ChatClient | None) -> Self:
         """Make the stage of a call.
 
         Raises:
             CapabilityError: There is no web search.
         """
-        if parts.web_search is None:
+        if web_search is None:
             raise CapabilityError("use_crag=True needs a web search: give the pipeline web_search=…")
         return cls(
             threshold=options.crag_score_threshold,
             mode=options.crag_fallback_mode,
             judged=options.top_k,
-            grader=WordGrader() if parts.chat is None else ChatGrader(parts.chat),
-            web_search=parts.web_search,
-            llm_calls=0 if parts.chat is None else options.top_k,
+            grader=WordGrader() if chat is None else ChatGrader(chat),
+            web_search=web_search,
+            llm_calls=0 if chat is None else options.top_k,
         )
 
     async def __call__(self, query: Query, search: Search) -> Candidates:

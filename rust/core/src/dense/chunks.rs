@@ -1,9 +1,11 @@
 //! Where the vectors lie: rows in segments, what each slot is, and which slots are alive.
 
+use std::ops::Range;
+
 use roaring::RoaringBitmap;
-use rustc_hash::FxHashMap;
 
 use super::codes::Codes;
+use super::documents::{Change, Documents};
 use super::quantization::Quantization;
 use super::vectors::Vectors;
 use crate::filter::{Columns, Metadata};
@@ -23,8 +25,7 @@ pub(super) struct Chunks {
     handles: Vec<u64>,
     alive: RoaringBitmap,
     columns: Columns,
-    /// The living chunks of each document as (`chunk_index`, slot), in order.
-    documents: FxHashMap<DocumentId, Vec<(u32, u32)>>,
+    documents: Documents,
 }
 
 impl Chunks {
@@ -37,7 +38,7 @@ impl Chunks {
             handles: Vec::new(),
             alive: RoaringBitmap::new(),
             columns: Columns::default(),
-            documents: FxHashMap::default(),
+            documents: Documents::new(),
         }
     }
 
@@ -77,9 +78,7 @@ impl Chunks {
 
     /// The slot of a living chunk.
     pub(super) fn find(&self, key: &ChunkKey) -> Option<u32> {
-        let chunks = self.documents.get(&key.document_id)?;
-        let place = chunks.binary_search_by_key(&key.chunk_index, |&(index, _)| index).ok()?;
-        Some(chunks[place].1)
+        self.documents.find(key, &self.alive)
     }
 
     /// The living slots whose metadata matches; `None` stands for all that are alive.
@@ -87,7 +86,7 @@ impl Chunks {
         self.columns.eligible(filter).map(|matching| matching & &self.alive)
     }
 
-    /// Append a chunk that no search sees until it is published.
+    /// Append a chunk that no search sees until it is entered and the change is made.
     pub(super) fn stage(&mut self, key: ChunkKey, unit: &[f32], metadata: &Metadata, handle: u64) {
         self.columns.insert(self.slots() as u32, metadata);
         self.vectors.push(unit);
@@ -98,28 +97,27 @@ impl Chunks {
         self.handles.push(handle);
     }
 
-    /// Bring the chunks of the slots from `first` on to life; living ones of the same keys die.
-    pub(super) fn publish(&mut self, first: usize) {
-        for (slot, key) in (first as u32..).zip(&self.keys[first..]) {
-            let chunks = self.documents.entry(key.document_id.clone()).or_default();
-            match chunks.binary_search_by_key(&key.chunk_index, |&(index, _)| index) {
-                Ok(place) => {
-                    self.alive.remove(chunks[place].1);
-                    chunks[place].1 = slot;
-                }
-                Err(place) => chunks.insert(place, (key.chunk_index, slot)),
-            }
-            self.alive.insert(slot);
+    /// Give the staged chunks of these slots their places; `change` is to bring them to life in the stead of older ones.
+    pub(super) fn enter(&mut self, slots: Range<usize>, change: &mut Change) {
+        for (slot, key) in (slots.start as u32..).zip(&self.keys[slots]) {
+            self.documents.place(key, slot, &self.alive, change);
         }
     }
 
-    /// Remove a document and return how many chunks it had.
-    pub(super) fn remove(&mut self, document_id: &DocumentId) -> usize {
-        let chunks = self.documents.remove(document_id).unwrap_or_default();
-        for &(_, slot) in &chunks {
-            self.alive.remove(slot);
-        }
-        chunks.len()
+    /// The change that ends all living chunks of a document.
+    pub(super) fn removal(&self, document_id: &DocumentId) -> Change {
+        Change { dying: self.documents.slots(document_id, &self.alive), ..Change::default() }
+    }
+
+    /// Make a change, in one step and a time that hardly depends on its size: bitmaps are joined by the word.
+    pub(super) fn publish(&mut self, change: &Change) {
+        self.alive -= &change.dying;
+        self.alive |= &change.born;
+    }
+
+    /// Forget the places of a document's dead chunks.
+    pub(super) fn forget(&mut self, document_id: &DocumentId) {
+        self.documents.forget(document_id, &self.alive);
     }
 
     /// The living without gaps, in order, when more than a quarter of the slots are dead.
@@ -143,9 +141,11 @@ impl Chunks {
             handles: self.alive.iter().map(|slot| self.handle(slot)).collect(),
             alive: RoaringBitmap::new(),
             columns,
-            documents: FxHashMap::default(),
+            documents: Documents::new(),
         };
-        compacted.publish(0);
+        let mut change = Change::default();
+        compacted.enter(0..compacted.slots(), &mut change);
+        compacted.publish(&change);
         compacted
     }
 }
@@ -161,7 +161,16 @@ mod tests {
         let unit = [number as f32, -(number as f32)];
         let first = chunks.slots();
         chunks.stage(ChunkKey::new(DocumentId::Int(document), index), &unit, &metadata, u64::from(number));
-        chunks.publish(first);
+        let mut change = Change::default();
+        chunks.enter(first..chunks.slots(), &mut change);
+        chunks.publish(&change);
+    }
+
+    fn remove(chunks: &mut Chunks, document: i64) -> u64 {
+        let change = chunks.removal(&DocumentId::Int(document));
+        chunks.publish(&change);
+        chunks.forget(&DocumentId::Int(document));
+        change.dying.len()
     }
 
     fn vector(chunks: &Chunks, slot: u32) -> Vec<f32> {
@@ -177,7 +186,7 @@ mod tests {
         for number in 0..total {
             put(&mut chunks, i64::from(number % 3), number, number);
         }
-        assert_eq!(chunks.remove(&DocumentId::Int(1)), 43_694);
+        assert_eq!(remove(&mut chunks, 1), 43_694);
         let mut chunks = chunks.compacted_if_sparse().unwrap();
         assert_eq!((chunks.slots(), chunks.len()), (87_388, 87_388));
         for number in 0..total {
@@ -203,7 +212,7 @@ mod tests {
         for number in 0..2000 {
             put(&mut chunks, 7, number, number);
         }
-        chunks.remove(&DocumentId::Int(7));
+        assert_eq!(remove(&mut chunks, 7), 2000);
         let mut chunks = chunks.compacted_if_sparse().unwrap();
         assert_eq!((chunks.slots(), chunks.len()), (0, 0));
         put(&mut chunks, 7, 0, 5);
@@ -221,13 +230,49 @@ mod tests {
     }
 
     #[test]
-    fn what_is_staged_is_not_there_yet() {
-        let mut chunks = Chunks::new(1, Quantization::None);
+    fn what_is_staged_and_entered_is_not_there_yet() {
+        let mut chunks = Chunks::new(2, Quantization::None);
         let metadata = vec![("even".into(), Value::Bool(true))];
-        chunks.stage(ChunkKey::new("a", 0), &[1.0], &metadata, 0);
-        assert_eq!((chunks.len(), chunks.find(&ChunkKey::new("a", 0))), (0, None));
-        assert_eq!(chunks.eligible(&metadata), Some(RoaringBitmap::new()));
-        chunks.publish(0);
-        assert_eq!((chunks.len(), chunks.find(&ChunkKey::new("a", 0))), (1, Some(0)));
+        let (old, new) = (ChunkKey::new("a", 0), ChunkKey::new("a", 1));
+        put(&mut chunks, 7, 0, 0);
+        chunks.stage(old.clone(), &[1.0, 0.0], &metadata, 1);
+        let mut first = Change::default();
+        chunks.enter(1..2, &mut first);
+        chunks.publish(&first);
+        let seen = |chunks: &Chunks| {
+            let eligible = chunks.eligible(&metadata).unwrap_or_default().iter().collect::<Vec<_>>();
+            (chunks.len(), chunks.find(&old), chunks.find(&new), eligible)
+        };
+        let before = seen(&chunks);
+        assert_eq!(before, (2, Some(1), None, vec![0, 1]));
+        for (key, handle) in [(&new, 2), (&old, 3), (&old, 4)] {
+            chunks.stage(key.clone(), &[0.0, 1.0], &metadata, handle);
+        }
+        assert_eq!(seen(&chunks), before);
+        let mut change = Change::default();
+        for slot in 2..5 {
+            chunks.enter(slot..slot + 1, &mut change);
+            assert_eq!(seen(&chunks), before);
+        }
+        chunks.publish(&change);
+        assert_eq!(seen(&chunks), (3, Some(4), Some(2), vec![0, 2, 4]));
+    }
+
+    #[test]
+    fn a_change_is_a_matter_of_words_not_of_chunks() {
+        // Of a hundred thousand chunks, what is done in one step is joined containers, of which there are two.
+        let mut chunks = Chunks::new(1, Quantization::None);
+        for round in 0..2_u64 {
+            let first = chunks.slots();
+            for number in 0..100_000 {
+                chunks.stage(ChunkKey::new(DocumentId::Int(number % 11), number as u32), &[1.0], &Vec::new(), round);
+            }
+            let mut change = Change::default();
+            (first..chunks.slots()).step_by(1000).for_each(|slot| chunks.enter(slot..slot + 1000, &mut change));
+            assert_eq!((change.born.len(), change.dying.len()), (100_000, round * 100_000));
+            assert!(change.born.statistics().n_containers <= 3 && change.dying.statistics().n_containers <= 3);
+            chunks.publish(&change);
+            assert_eq!(chunks.len(), 100_000);
+        }
     }
 }

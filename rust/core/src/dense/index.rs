@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::chunks::Chunks;
+use super::documents::Change;
 use super::quantization::Quantization;
 use super::scan::Scan;
 use super::unit::{Query, Rows, norm, normalize};
@@ -14,6 +15,9 @@ use crate::key::{ChunkKey, DocumentId};
 
 /// Numbers that a writer stages before readers have their turn: about a tenth of a millisecond's worth.
 const PIECE_NUMBERS: usize = 1 << 16;
+
+/// Staged chunks that a writer gives their places before readers have their turn: about as long.
+const PIECE_PLACES: usize = 1 << 9;
 
 /// A chunk that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +119,8 @@ impl<'a> Batch<'a> {
 /// A live index of vectors: exact cosine top-k.
 ///
 /// Every method may be called from many threads at once. A write is seen as a whole or not at all: its chunks are staged
-/// piece by piece, unseen, and published in one step, so that searches go on while many come in.
+/// and given their places piece by piece, unseen, and come to life in one step, so that searches go on while many come in
+/// and never wait for longer than a piece.
 #[derive(Debug)]
 pub struct VectorIndex {
     dimensions: Option<usize>,
@@ -153,7 +158,7 @@ impl VectorIndex {
     /// # Errors
     /// [`Error::Dimension`], [`Error::Vector`] or [`Error::Input`], each before anything is stored.
     pub fn upsert(&self, keys: Vec<ChunkKey>, vectors: Rows<'_>, metadata: Option<&[Metadata]>) -> Result<Vec<u64>> {
-        self.write(keys, vectors, metadata, |_| ())
+        self.write(keys, vectors, metadata, None)
     }
 
     /// Put these chunks in the place of all that the document has, in one step, and return their handles.
@@ -168,17 +173,17 @@ impl VectorIndex {
         metadata: Option<&[Metadata]>,
     ) -> Result<Vec<u64>> {
         let keys = chunk_indices.iter().map(|&index| ChunkKey::new(document_id.clone(), index)).collect();
-        self.write(keys, vectors, metadata, |chunks| {
-            chunks.remove(document_id);
-        })
+        self.write(keys, vectors, metadata, Some(document_id))
     }
 
     /// Remove a document and return how many chunks it had.
     pub fn remove(&self, document_id: &DocumentId) -> usize {
         let _writing = self.writing.lock();
-        let removed = self.state.write().chunks.remove(document_id);
+        let change = self.state.read().chunks.removal(document_id);
+        self.state.write().chunks.publish(&change);
+        self.state.write().chunks.forget(document_id);
         self.compact_if_sparse();
-        removed
+        change.dying.len() as usize
     }
 
     /// The chunks nearest to `query`, best first.
@@ -250,7 +255,7 @@ impl VectorIndex {
         keys: Vec<ChunkKey>,
         vectors: Rows<'_>,
         metadata: Option<&[Metadata]>,
-        before: impl FnOnce(&mut Chunks),
+        replaced: Option<&DocumentId>,
     ) -> Result<Vec<u64>> {
         let batch = Batch::checked(keys, vectors, metadata)?;
         let _writing = self.writing.lock();
@@ -262,14 +267,18 @@ impl VectorIndex {
         };
         let handles = first_handle..first_handle + batch.keys.len() as u64;
         self.stage(batch, first_handle);
+        let mut change = replaced.map(|id| self.state.read().chunks.removal(id)).unwrap_or_default();
+        self.enter(first_slot, &mut change);
         let mut state = self.state.write();
-        before(&mut state.chunks);
-        state.chunks.publish(first_slot);
+        state.chunks.publish(&change);
         if !vectors.is_empty() {
             state.dimensions = Some(vectors.dimensions());
         }
         state.next_handle = handles.end;
         drop(state);
+        if let Some(document_id) = replaced {
+            self.state.write().chunks.forget(document_id);
+        }
         self.compact_if_sparse();
         Ok(handles.collect())
     }
@@ -291,6 +300,16 @@ impl VectorIndex {
                 normalize(vector, norm, &mut unit);
                 state.chunks.stage(key, &unit, metadata.next().unwrap_or(&none), handle);
             }
+            RwLockWriteGuard::unlock_fair(state);
+        }
+    }
+
+    /// Give the staged chunks from a slot on their places, piece by piece as well.
+    fn enter(&self, first_slot: usize, change: &mut Change) {
+        let end = self.state.read().chunks.slots();
+        for start in (first_slot..end).step_by(PIECE_PLACES) {
+            let mut state = self.state.write();
+            state.chunks.enter(start..end.min(start + PIECE_PLACES), change);
             RwLockWriteGuard::unlock_fair(state);
         }
     }

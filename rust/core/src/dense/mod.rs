@@ -9,6 +9,7 @@
 
 mod chunks;
 mod codes;
+mod documents;
 mod index;
 mod kernels;
 mod memory;

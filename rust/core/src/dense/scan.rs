@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use roaring::RoaringBitmap;
 
 use super::chunks::Chunks;
@@ -78,16 +77,13 @@ impl Scan<'_> {
         let ranges = slots.div_ceil(TASK_SLOTS.max(pass.limit().saturating_mul(TASK_SLOTS_KEPT))).min(threads * 4);
         let width = slots.div_ceil(ranges);
         let group = if ranges < threads { queries.len().div_ceil(threads) } else { TASK_QUERIES };
-        let pages: Vec<Vec<TopK<Place<'_>>>> = pool.install(|| {
-            let groups = queries.par_chunks(group.min(TASK_QUERIES));
-            let page = groups.map(|queries| {
-                let range = |number| number * width..slots.min((number + 1) * width);
-                let parts = (0..ranges).into_par_iter().map(|number| self.task(pass, range(number), queries));
-                merged(parts.collect())
-            });
-            page.collect()
+        let groups: Vec<&[P::Query]> = queries.chunks(group.min(TASK_QUERIES)).collect();
+        let parts = pool::divided(pool, groups.len() * ranges, |number| {
+            let (group, range) = (number / ranges, number % ranges);
+            self.task(pass, range * width..slots.min((range + 1) * width), groups[group])
         });
-        pages.into_iter().flatten().collect()
+        let mut parts = parts.into_iter();
+        groups.iter().flat_map(|_| merged(parts.by_ref().take(ranges))).collect()
     }
 
     /// The best of a range of slots for each of some queries.
@@ -185,8 +181,7 @@ fn each_block(eligible: &RoaringBitmap, range: Range<u32>, block: usize, mut sca
 }
 
 /// One page a query out of those of the ranges.
-fn merged(parts: Vec<Vec<TopK<Place<'_>>>>) -> Vec<TopK<Place<'_>>> {
-    let mut parts = parts.into_iter();
+fn merged<'s>(mut parts: impl Iterator<Item = Vec<TopK<Place<'s>>>>) -> Vec<TopK<Place<'s>>> {
     let mut merged = parts.next().unwrap_or_default();
     for part in parts {
         for (top, other) in merged.iter_mut().zip(part) {

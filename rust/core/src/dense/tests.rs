@@ -169,6 +169,27 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 256, ..ProptestConfig::with_cases(6) })]
+
+    #[test]
+    fn a_thousand_steps_later_pages_are_those_of_the_model(
+        steps in vec(steps(3), 160), queries in vec((-2_i8..3).prop_map(f32::from), 9),
+    ) {
+        let (index, mut model) = (VectorIndex::new(None).unwrap(), Model::default());
+        for (number, step) in steps.iter().flatten().enumerate() {
+            apply(step, &index, &mut model, 3);
+            if number % 50 == 0 {
+                for (query, filter) in queries.chunks(3).zip([None, Some(true), Some(false)]) {
+                    let search = Search { filter: filter.map(kind).unwrap_or_default(), ..Search::best(20) };
+                    prop_assert_eq!(page(&index, query, &search), model.page(query, 20, 0.0, filter));
+                }
+            }
+        }
+        prop_assert_eq!(index.len(), model.0.len());
+    }
+}
+
 /// Numbers from a linear congruential generator, in [-1, 1).
 fn noise(count: usize, seed: u64) -> Vec<f32> {
     let mut state = seed;

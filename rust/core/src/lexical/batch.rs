@@ -1,46 +1,41 @@
 //! Chunks on their way into an index: analysed beside the readers, merged in short turns of whole documents.
 
-use std::iter::Peekable;
-use std::time::{Duration, Instant};
-
 use parking_lot::RwLockWriteGuard;
+use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::analysis::Analysis;
 use super::index::Shared;
+use super::portion::Portion;
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::filter::Metadata;
 use crate::key::{ChunkKey, DocumentId};
 use crate::pool;
 
-/// Texts that are analysed while those before them are merged: enough to divide, few enough to hold.
-const BLOCK: usize = 4096;
+/// What readers wait for at a time, unless a single document is more: so many chunks, or so many bytes of text.
+const TURN: usize = 512;
+const TURN_BYTES: usize = 1 << 18;
 
-/// How long readers are kept out, unless a single document takes longer.
-const TURN: Duration = Duration::from_micros(500);
+/// Turns that are analysed while those before them are merged: enough to divide, few enough to hold.
+const BLOCK: usize = 8;
 
 /// Chunks to be written.
 pub(super) struct Batch<'a> {
     keys: Vec<ChunkKey>,
     texts: &'a [&'a str],
-    metadata: Option<&'a [Metadata]>,
+    metadata: Option<&'a [&'a Metadata]>,
     /// The chunks' places in the order in which they are written: document by document.
     order: Vec<usize>,
 }
 
-/// One analysed text: its place in the batch, its length, its counts, and the number of each of its terms.
-struct Chunk<'a> {
-    place: usize,
-    length: u32,
-    counts: &'a [(u32, u32)],
-    numbers: &'a [u32],
-}
+/// Whole documents, which readers see together: their chunks' places in the batch.
+type Turn<'b> = &'b [usize];
 
 impl<'a> Batch<'a> {
     /// # Errors
     /// [`Error::Input`] where the arguments differ in length.
-    pub(super) fn new(keys: Vec<ChunkKey>, texts: &'a [&'a str], metadata: Option<&'a [Metadata]>) -> Result<Self> {
+    pub(super) fn new(keys: Vec<ChunkKey>, texts: &'a [&'a str], metadata: Option<&'a [&'a Metadata]>) -> Result<Self> {
         let entries = metadata.map_or(keys.len(), <[_]>::len);
         if keys.len() != texts.len() || entries != texts.len() {
             let (keys, texts) = (keys.len(), texts.len());
@@ -64,7 +59,8 @@ impl<'a> Batch<'a> {
             return Err(Error::Input(format!("an index holds at most {} chunks: divide the collection", u32::MAX)));
         }
         let mut replaced = replaced;
-        let mut blocks = self.blocks().peekable();
+        let turns = self.turns();
+        let mut blocks = turns.chunks(BLOCK).peekable();
         let Some(&first) = blocks.peek() else {
             replaced.map(|document_id| shared.state.write().remove(document_id));
             return Ok(());
@@ -88,70 +84,95 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The order in pieces of whole documents.
-    fn blocks(&self) -> impl Iterator<Item = &[usize]> {
-        let mut rest = self.order.as_slice();
-        std::iter::from_fn(move || {
-            let mut end = rest.len().min(BLOCK);
-            while end < rest.len() && self.document(rest[end]) == self.document(rest[end - 1]) {
-                end += 1;
+    /// The order in turns.
+    fn turns(&self) -> Vec<Turn<'_>> {
+        let mut turns = Vec::with_capacity(self.order.len() / TURN + 1);
+        let (mut start, mut bytes) = (0, 0);
+        for (end, &place) in self.order.iter().enumerate() {
+            let is_new = end > start && self.keys[place].document_id != self.keys[self.order[end - 1]].document_id;
+            if is_new && (end - start >= TURN || bytes >= TURN_BYTES) {
+                turns.push(&self.order[start..end]);
+                (start, bytes) = (end, 0);
             }
-            let (block, later) = rest.split_at(end);
-            rest = later;
-            (!block.is_empty()).then_some(block)
-        })
+            bytes += self.texts[place].len();
+        }
+        turns.push(&self.order[start..]);
+        turns.retain(|turn| !turn.is_empty());
+        turns
     }
 
-    fn document(&self, place: usize) -> &DocumentId {
-        &self.keys[place].document_id
+    /// The analyses of each turn's texts, [`TURN`] by [`TURN`], by all cores where there are several.
+    fn analyses(&self, turns: &[Turn<'_>]) -> Vec<Vec<Analysis>> {
+        let analyse = |places: &[usize]| Analysis::of(places.iter().map(|&place| self.texts[place]));
+        match pool::threads().filter(|_| turns.iter().map(|turn| turn.len()).sum::<usize>() > TURN) {
+            Some(threads) => {
+                threads.install(|| turns.par_iter().map(|turn| turn.par_chunks(TURN).map(analyse).collect()).collect())
+            }
+            None => turns.iter().map(|turn| turn.chunks(TURN).map(analyse).collect()).collect(),
+        }
     }
 
-    fn analyses(&self, block: &[usize]) -> Vec<Analysis> {
-        let texts: Vec<&str> = block.iter().map(|&place| self.texts[place]).collect();
-        Analysis::of_many(&texts)
-    }
-
-    fn merge(&self, shared: &Shared, block: &[usize], analyses: &[Analysis], replaced: Option<&DocumentId>) {
-        let intern = |analysis: &Analysis| -> Vec<u32> {
+    fn merge(&self, shared: &Shared, turns: &[Turn<'_>], analyses: &[Vec<Analysis>], replaced: Option<&DocumentId>) {
+        let portion = |analysis: &Analysis| {
             let mut state = shared.state.write();
-            analysis.terms.iter().map(|term| state.vocabulary.intern(term)).collect()
+            let numbers: Vec<u32> =
+                analysis.lexicon.terms().map(|(term, hash)| state.vocabulary.intern(term, hash)).collect();
+            RwLockWriteGuard::unlock_fair(state);
+            Portion::new(analysis.texts(), &numbers)
         };
-        let numbers: Vec<Vec<u32>> = analyses.iter().map(intern).collect();
-        let texts = analyses.iter().zip(&numbers).flat_map(|(analysis, numbers)| {
-            analysis.texts().map(move |(length, counts)| (length, counts, numbers.as_slice()))
-        });
-        let mut chunks = block
-            .iter()
-            .zip(texts)
-            .map(|(&place, (length, counts, numbers))| Chunk { place, length, counts, numbers })
-            .peekable();
         let mut replaced = replaced;
-        while chunks.peek().is_some() {
+        for (turn, analyses) in turns.iter().zip(analyses) {
+            let portions: Vec<Portion> = analyses.iter().map(portion).collect();
             let mut state = shared.state.write();
             if let Some(document_id) = replaced.take() {
                 state.remove(document_id);
             }
-            self.merge_turn(&mut state, &mut chunks);
+            for (portion, places) in portions.iter().zip(turn.chunks(TURN)) {
+                self.append(&mut state, portion, places);
+            }
             RwLockWriteGuard::unlock_fair(state);
             shared.renew();
         }
     }
 
-    /// Merge whole documents until the turn is over.
-    fn merge_turn<'c>(&self, state: &mut State, chunks: &mut Peekable<impl Iterator<Item = Chunk<'c>>>) {
-        let began = Instant::now();
-        let mut counts = Vec::new();
-        while let Some(chunk) = chunks.next() {
-            counts.clear();
-            counts.extend(chunk.counts.iter().map(|&(term, frequency)| (chunk.numbers[term as usize], frequency)));
-            counts.sort_unstable_by_key(|&(term, _)| term);
-            let slot = state.append(self.keys[chunk.place].clone(), chunk.length, &counts);
-            if let Some(metadata) = self.metadata {
-                state.describe(slot, &metadata[chunk.place]);
+    fn append(&self, state: &mut State, portion: &Portion, places: &[usize]) {
+        let first = state.append(portion, places.iter().map(|&place| self.keys[place].clone()).collect());
+        if let Some(metadata) = self.metadata {
+            for (slot, &place) in (first..).zip(places) {
+                state.describe(slot, metadata[place]);
             }
-            let goes_on = chunks.peek().is_some_and(|next| self.document(next.place) == self.document(chunk.place));
-            if !goes_on && began.elapsed() > TURN {
-                return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_turn_is_whole_documents_and_no_more_than_it_must_be(
+            documents in prop::collection::vec((0_i64..40, 0_usize..3000), 0..4000),
+        ) {
+            let text = "a".repeat(3000);
+            let keys = (0..).zip(&documents).map(|(index, &(id, _))| ChunkKey::new(DocumentId::Int(id), index)).collect();
+            let texts: Vec<&str> = documents.iter().map(|&(_, length)| &text[..length]).collect();
+            let batch = Batch::new(keys, &texts, None)?;
+            let turns = batch.turns();
+            prop_assert_eq!(turns.concat(), batch.order.clone());
+            let mut seen = BTreeSet::new();
+            for turn in turns {
+                let ids: BTreeSet<&DocumentId> = turn.iter().map(|&place| &batch.keys[place].document_id).collect();
+                prop_assert!(!ids.is_empty() && ids.iter().all(|id| seen.insert((*id).clone())));
+                // Without its last document it would go on.
+                let last = turn.last().map(|&place| &batch.keys[place].document_id);
+                let others = || turn.iter().filter(|&&place| Some(&batch.keys[place].document_id) != last);
+                prop_assert!(others().count() < TURN);
+                prop_assert!(others().map(|&place| texts[place].len()).sum::<usize>() < TURN_BYTES);
             }
         }
     }

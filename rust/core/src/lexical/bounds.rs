@@ -10,13 +10,13 @@
 //! so that `bound · max(1, r) / 255` is not exceeded; where the average falls, norms grow and the bound holds as it is.
 
 use super::scoring::{Parameters, saturation};
-use super::segment::SLOTS;
+use crate::slots::SEGMENT;
 
 /// Slots that are scored together: as many as have their sums in the nearest cache.
 pub(super) const WINDOW: usize = 4096;
 
 /// Windows a segment.
-pub(super) const WINDOWS: usize = SLOTS / WINDOW;
+pub(super) const WINDOWS: usize = SEGMENT / WINDOW;
 
 /// A list of so many postings has a table; for a shorter one it would cost more than it saves.
 pub(super) const LONG: usize = 128;
@@ -47,6 +47,11 @@ impl Table {
             (0..).zip(&slots[slots.len() - usize::from(MANY)..]).for_each(|(place, &slot)| dense.note(slot, place));
             self.dense[window] = Some(dense);
         }
+    }
+
+    /// What it takes, itself included.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.dense.iter().flatten().count() * size_of::<Dense>()
     }
 }
 

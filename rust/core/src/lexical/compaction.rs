@@ -9,8 +9,11 @@ use std::sync::Arc;
 use std::{process, thread};
 
 use parking_lot::MutexGuard;
+use rustc_hash::FxHashMap;
 
 use super::index::Shared;
+use super::lexicon::hash;
+use super::portion::Portion;
 use super::state::State;
 use crate::filter::Metadata;
 
@@ -49,7 +52,6 @@ struct Compaction {
     moved: Vec<Option<u32>>,
     /// By term number, the new one plus 1, or 0.
     renumbered: Vec<u32>,
-    counts: Vec<(u32, u32)>,
 }
 
 /// Compact if there is need of it and no compaction is under way: a little at once, much in a thread of its own.
@@ -85,7 +87,7 @@ impl Compaction {
         let mut state = shared.state.write();
         state.journal = Some(journal);
         let copy = state.emptied();
-        Self { mark, copy, moved: Vec::new(), renumbered: Vec::new(), counts: Vec::new() }
+        Self { mark, copy, moved: Vec::new(), renumbered: Vec::new() }
     }
 
     /// Copy, change places. The writers' lock must not be held.
@@ -156,28 +158,39 @@ impl Compaction {
     }
 
     fn copy_turn(&mut self, state: &State) {
-        let start = self.moved.len();
-        for slot in start..state.slots().min(start + TURN) {
-            let moved = is_alive(state, slot as u32).then(|| self.copy_slot(state, slot as u32));
-            self.moved.push(moved);
-        }
-    }
-
-    fn copy_slot(&mut self, state: &State, slot: u32) -> u32 {
-        let Self { copy, renumbered, counts, .. } = self;
-        let (segment, place) = state.at(slot);
+        let slots = self.moved.len()..state.slots().min(self.moved.len() + TURN);
+        let Self { copy, moved, renumbered, .. } = self;
         renumbered.resize(state.vocabulary.len(), 0);
-        let mut renumber = |term: u32| {
-            let number = &mut renumbered[term as usize];
-            if *number == 0 {
-                *number = copy.vocabulary.intern(state.vocabulary.term(term)) + 1;
+        let (mut keys, mut sizes, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+        // The new numbers of these slots' terms, and by such a number its place among them.
+        let (mut numbers, mut places) = (Vec::new(), FxHashMap::default());
+        let mut next = copy.slots() as u32;
+        for slot in slots {
+            let (segment, place) = state.at(slot as u32);
+            if !segment.is_alive(place) {
+                moved.push(None);
+                continue;
             }
-            *number - 1
-        };
-        counts.clear();
-        counts.extend(segment.forward.get(place).map(|(term, frequency)| (renumber(term), frequency)));
-        counts.sort_unstable_by_key(|&(term, _)| term);
-        copy.append(segment.key(place).clone(), segment.lengths()[place], counts)
+            moved.push(Some(next));
+            next += 1;
+            let start = counts.len();
+            counts.extend(segment.forward.get(place).map(|(term, frequency)| {
+                let number = &mut renumbered[term as usize];
+                if *number == 0 {
+                    let term = state.vocabulary.term(term);
+                    *number = copy.vocabulary.intern(term, hash(term)) + 1;
+                }
+                let place = *places.entry(*number).or_insert_with(|| {
+                    numbers.push(*number - 1);
+                    numbers.len() as u32 - 1
+                });
+                (place, frequency)
+            }));
+            keys.push(segment.key(place).clone());
+            sizes.push((segment.lengths()[place], start..counts.len()));
+        }
+        let chunks = sizes.iter().map(|(length, range)| (*length, &counts[range.clone()]));
+        copy.append(&Portion::new(chunks, &numbers), keys);
     }
 
     fn renew(&mut self) {

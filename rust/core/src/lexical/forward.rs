@@ -3,6 +3,9 @@
 //! A slot's terms ascend. Each is written as its distance from the one before, shifted left by one place, with the last
 //! bit set where its frequency, above 1, follows; both as integers of variable length, seven bits a byte.
 
+use crate::memory::vector;
+use std::ops::Range;
+
 #[derive(Debug, Default)]
 pub(super) struct Forward {
     bytes: Vec<u8>,
@@ -23,10 +26,17 @@ impl Forward {
         self.ends.push(self.bytes.len());
     }
 
+    /// Append some slots of another.
+    pub(super) fn extend(&mut self, other: &Self, slots: Range<usize>) {
+        let (first, last) = (other.start(slots.start), other.start(slots.end));
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes[first..last]);
+        self.ends.extend(other.ends[slots].iter().map(|end| start + end - first));
+    }
+
     /// A slot's (term, frequency) pairs.
     pub(super) fn get(&self, slot: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let start = slot.checked_sub(1).map_or(0, |previous| self.ends[previous]);
-        let mut bytes = self.bytes[start..self.ends[slot]].iter();
+        let mut bytes = self.bytes[self.start(slot)..self.ends[slot]].iter();
         let mut term = 0;
         std::iter::from_fn(move || {
             let value = read(&mut bytes)?;
@@ -39,6 +49,16 @@ impl Forward {
     pub(super) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
+    }
+
+    /// What it takes.
+    pub(super) fn bytes(&self) -> usize {
+        vector(&self.bytes) + vector(&self.ends)
+    }
+
+    /// Where a slot starts, or the one after the last would.
+    fn start(&self, slot: usize) -> usize {
+        slot.checked_sub(1).map_or(0, |previous| self.ends[previous])
     }
 
     fn write(&mut self, mut value: u64) {
@@ -80,7 +100,12 @@ mod tests {
             for counts in &slots {
                 forward.push(&counts.iter().map(|(&term, &frequency)| (term, frequency)).collect::<Vec<_>>());
             }
-            for (slot, counts) in slots.iter().enumerate() {
+            let former = forward;
+            let mut forward = Forward::default();
+            forward.push(&[(4, 300)]);
+            forward.extend(&former, 0..slots.len() / 2);
+            forward.extend(&former, slots.len() / 2..slots.len());
+            for (slot, counts) in (1..).zip(&slots) {
                 prop_assert_eq!(&forward.get(slot).collect::<BTreeMap<_, _>>(), counts);
             }
         }

@@ -1,4 +1,4 @@
-//! The index that callers see: readers beside one writer, who lets them in after each document.
+//! The index that callers see: readers beside one writer, who lets them in after a few hundred chunks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::analysis::Analysis;
 use super::batch::Batch;
 use super::compaction::compact;
+use super::memory::Memory;
 use super::scoring::{Parameters, idf};
 use super::search::search;
 use super::state::State;
@@ -48,7 +49,7 @@ pub struct TermScore {
 /// A live index of texts, searched by BM25.
 ///
 /// Every method may be called from many threads at once. The chunks that one write has for one document are seen together
-/// or not at all, by the next search; the documents of a large write become visible one after the other.
+/// or not at all, by the next search; the documents of a large write become visible in turns of whole documents.
 #[derive(Debug)]
 pub struct Bm25Index {
     parameters: Parameters,
@@ -115,11 +116,11 @@ impl Bm25Index {
     /// Insert chunks, or replace those of the same key; of two of one key the later stays.
     ///
     /// `metadata`, where there is some, has an entry for every chunk. The chunks of each document become visible in one
-    /// step, the documents one after the other, in the order in which they first appear.
+    /// step, the documents in turns, in the order in which they first appear.
     ///
     /// # Errors
     /// [`Error::Input`] where the arguments differ in length; nothing is stored then.
-    pub fn upsert(&self, keys: Vec<ChunkKey>, texts: &[&str], metadata: Option<&[Metadata]>) -> Result<()> {
+    pub fn upsert(&self, keys: Vec<ChunkKey>, texts: &[&str], metadata: Option<&[&Metadata]>) -> Result<()> {
         self.write(&Batch::new(keys, texts, metadata)?, None)
     }
 
@@ -132,7 +133,7 @@ impl Bm25Index {
         document_id: &DocumentId,
         chunk_indices: &[u32],
         texts: &[&str],
-        metadata: Option<&[Metadata]>,
+        metadata: Option<&[&Metadata]>,
     ) -> Result<()> {
         let keys = chunk_indices.iter().map(|&index| ChunkKey::new(document_id.clone(), index)).collect();
         self.write(&Batch::new(keys, texts, metadata)?, Some(document_id))
@@ -162,7 +163,7 @@ impl Bm25Index {
 
     /// As [`Self::search`] for each of many queries, all against the same state, by all cores.
     pub fn search_many(&self, queries: &[&str], top_k: usize, filter: &Metadata) -> Vec<Vec<Hit>> {
-        let queries: Vec<Analysis> = queries.iter().map(|query| Analysis::of(&[query])).collect();
+        let queries: Vec<Analysis> = queries.iter().map(|query| Analysis::of([*query])).collect();
         let state = self.shared.read();
         let mask = state.mask(filter);
         let page = |query: &Analysis| -> Vec<Hit> {
@@ -177,7 +178,7 @@ impl Bm25Index {
 
     /// What each distinct term of the query adds to a chunk's score, in order; empty where there is no such chunk.
     pub fn explain(&self, query: &str, key: &ChunkKey) -> Vec<TermScore> {
-        let query = Analysis::of(&[query]);
+        let query = Analysis::of([query]);
         let state = self.shared.read();
         let Some(slot) = state.find(key) else { return Vec::new() };
         let (segment, slot) = state.at(slot);
@@ -193,6 +194,11 @@ impl Bm25Index {
             TermScore { term: term.into(), query_frequency, term_frequency, document_frequency, idf, contribution }
         };
         query.frequencies().map(score).collect()
+    }
+
+    /// What the index takes. It looks at every list, during which writers wait.
+    pub fn memory(&self) -> Memory {
+        self.shared.read().memory()
     }
 
     /// How many slots and terms are held, dead ones included.

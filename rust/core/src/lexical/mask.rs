@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
 use super::bounds::WINDOW;
-use super::segment::SLOTS;
 use crate::filter::Metadata;
+use crate::slots::SEGMENT;
 
 /// Living slots that a filter lets through.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ const WINDOW_WORDS: usize = WINDOW / 64;
 impl Mask {
     /// The eligible slots among the first `slots`.
     pub(super) fn new(eligible: &RoaringBitmap, slots: usize) -> Self {
-        let mut words = vec![0_u64; slots.div_ceil(SLOTS) * SLOTS / 64];
+        let mut words = vec![0_u64; slots.div_ceil(SEGMENT) * SEGMENT / 64];
         for slot in eligible {
             if let Some(word) = words.get_mut(slot as usize / 64) {
                 *word |= 1 << (slot % 64);
@@ -34,7 +34,7 @@ impl Mask {
 
     /// Keep to the living of a segment.
     pub(super) fn restrict(&mut self, segment: usize, alive: &[u64]) {
-        let words = &mut self.words[segment * SLOTS / 64..][..SLOTS / 64];
+        let words = &mut self.words[segment * SEGMENT / 64..][..SEGMENT / 64];
         let alive = alive.iter().copied().chain(std::iter::repeat(0));
         words.iter_mut().zip(alive).for_each(|(word, alive)| *word &= alive);
         let ones = |words: &[u64]| words.iter().map(|word| word.count_ones()).sum::<u32>();

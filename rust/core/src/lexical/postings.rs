@@ -3,7 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use super::bounds::{Ceilings, LONG, Table};
+use super::open::OpenList;
 use super::scoring::Parameters;
+use crate::memory::{map, vector};
 
 /// Stands for a frequency that does not fit a byte.
 const OVERFLOW: u8 = u8::MAX;
@@ -47,14 +49,6 @@ struct Open {
     places: Vec<u32>,
 }
 
-#[derive(Debug, Default)]
-struct OpenList {
-    slots: Vec<u16>,
-    frequencies: Vec<u8>,
-    bound: u8,
-    table: Option<Box<Table>>,
-}
-
 /// The same lists one after the other, by ascending term, in arrays of exact size.
 #[derive(Debug)]
 pub(super) struct Sealed {
@@ -90,15 +84,22 @@ impl Postings {
         matches!(self.lists, Lists::Sealed(_))
     }
 
-    /// Append a posting; slots come in ascending order. Nothing is pushed after sealing.
-    pub(super) fn push(&mut self, term: u32, slot: u16, frequency: u32, ceilings: Ceilings) {
-        if let Lists::Open(open) = &mut self.lists {
+    /// Append (slot, frequency) pairs to a term's list, slots ascending. Nothing is appended after sealing.
+    pub(super) fn extend(
+        &mut self,
+        term: u32,
+        postings: impl ExactSizeIterator<Item = (u16, u32)>,
+        ceilings: impl Fn(u16) -> Ceilings,
+    ) {
+        let Lists::Open(open) = &mut self.lists else { return };
+        let great = &mut self.great;
+        open.list(term).extend(postings.map(|(slot, frequency)| {
             let byte = frequency.min(OVERFLOW.into()) as u8;
-            open.list(term).push(slot, byte, ceilings.of(frequency));
             if byte == OVERFLOW {
-                self.great.insert((term, slot), frequency);
+                great.insert((term, slot), frequency);
             }
-        }
+            (slot, byte, ceilings(slot).of(frequency))
+        }));
     }
 
     /// A term's list; empty where no slot holds it.
@@ -119,7 +120,7 @@ impl Postings {
     /// The lists laid down for good, with bounds at `baseline`; `None` where they are.
     pub(super) fn sealed(&self, parameters: Parameters, lengths: &[u32], baseline: f64) -> Option<Sealed> {
         let Lists::Open(open) = &self.lists else { return None };
-        let count = open.lists.iter().map(|list| list.slots.len()).sum();
+        let count = open.lists.iter().map(|list| list.slots().len()).sum();
         let mut sealed = Sealed {
             terms: Vec::with_capacity(open.lists.len()),
             ends: Vec::with_capacity(open.lists.len()),
@@ -130,8 +131,8 @@ impl Postings {
         for (term, place) in (0..).zip(&open.places) {
             let Some(place) = place.checked_sub(1) else { continue };
             let list = &open.lists[place as usize];
-            sealed.slots.extend(&list.slots);
-            sealed.frequencies.extend(&list.frequencies);
+            sealed.slots.extend(list.slots());
+            sealed.frequencies.extend(list.frequencies());
             sealed.terms.push(term);
             sealed.ends.push(sealed.slots.len());
         }
@@ -168,15 +169,29 @@ impl Postings {
             lengths.iter().map(|&length| Ceilings::new(parameters, length, baseline)).collect();
         for (term, place) in (0..).zip(&open.places) {
             let Some(place) = place.checked_sub(1) else { continue };
-            let list = &mut open.lists[place as usize];
-            let (slots, bytes) = (std::mem::take(&mut list.slots), std::mem::take(&mut list.frequencies));
-            *list = OpenList::default();
-            for (slot, byte) in slots.into_iter().zip(bytes) {
+            let former = std::mem::take(&mut open.lists[place as usize]);
+            let postings = former.slots().iter().zip(former.frequencies());
+            open.lists[place as usize].extend(postings.map(|(&slot, &byte)| {
                 let frequency = great.get(&(term, slot)).copied().unwrap_or(byte.into());
-                list.push(slot, byte, ceilings[usize::from(slot)].of(frequency));
-            }
+                (slot, byte, ceilings[usize::from(slot)].of(frequency))
+            }));
         }
         self.baseline = baseline;
+    }
+
+    /// What the lists take.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = match &self.lists {
+            Lists::Open(open) => {
+                vector(&open.places) + vector(&open.lists) + open.lists.iter().map(OpenList::bytes).sum::<usize>()
+            }
+            Lists::Sealed(Sealed { terms, ends, slots, frequencies, bounds }) => {
+                let tables = bounds.tables.iter().map(Table::bytes).sum::<usize>();
+                let bounds = vector(&bounds.lists) + vector(&bounds.long) + tables;
+                vector(terms) + vector(ends) + vector(slots) + vector(frequencies) + bounds
+            }
+        };
+        lists + map(&self.great)
     }
 
     fn measure(&self, sealed: &Sealed, parameters: Parameters, lengths: &[u32], baseline: f64) -> Bounds {
@@ -226,26 +241,7 @@ impl Open {
 
     fn get(&self, term: u32) -> Option<List<'_>> {
         let place = (*self.places.get(term as usize)?).checked_sub(1)?;
-        let OpenList { slots, frequencies, bound, table } = &self.lists[place as usize];
-        Some(List { slots, frequencies, bound: *bound, table: table.as_deref() })
-    }
-}
-
-impl OpenList {
-    fn push(&mut self, slot: u16, byte: u8, bound: u8) {
-        self.slots.push(slot);
-        self.frequencies.push(byte);
-        self.bound = self.bound.max(bound);
-        match &mut self.table {
-            Some(table) => table.note(&self.slots, bound),
-            None if self.slots.len() >= LONG => {
-                // The bounds of single postings are gone; that of the list holds for all of them.
-                let mut table = Box::<Table>::default();
-                (1..=self.slots.len()).for_each(|count| table.note(&self.slots[..count], self.bound));
-                self.table = Some(table);
-            }
-            None => {}
-        }
+        Some(self.lists[place as usize].list())
     }
 }
 
@@ -303,7 +299,7 @@ mod tests {
         let mut pushed = vec![(7, 0, 1), (2, 0, 254), (7, 3, 255), (0, 5, 70_000), (7, 65_535, 2)];
         pushed.extend((0..300).map(|number| (9, number * 200, u32::from(number) % 5 + 1)));
         for &(term, slot, frequency) in &pushed {
-            postings.push(term, slot, frequency, ceilings(4.0));
+            postings.extend(term, [(slot, frequency)].into_iter(), |_| ceilings(4.0));
         }
         pushed.sort_unstable();
         assert_eq!(seen(&postings, ceilings(4.0)), pushed);

@@ -1,13 +1,15 @@
 //! 65,536 slots and all that is known about them.
 
+use std::ops::Range;
+
 use super::bounds::{Ceilings, DRIFT};
 use super::forward::Forward;
+use super::portion::Portion;
 use super::postings::{Bounds, Postings, Sealed};
 use super::scoring::Parameters;
 use crate::key::ChunkKey;
-
-/// Slots a segment, so that a posting's slot is a `u16`.
-pub(super) const SLOTS: usize = 1 << 16;
+use crate::memory::vector;
+use crate::slots::{Alive, SEGMENT};
 
 /// Slots by number within the segment, filled in order, each written once.
 #[derive(Debug)]
@@ -16,8 +18,7 @@ pub(super) struct Segment {
     pub(super) forward: Forward,
     keys: Vec<ChunkKey>,
     lengths: Vec<u32>,
-    /// One bit a slot, in words of 64.
-    alive: Vec<u64>,
+    alive: Alive,
 }
 
 /// What a segment's postings become, made beside them.
@@ -34,7 +35,7 @@ impl Segment {
             forward: Forward::default(),
             keys: Vec::new(),
             lengths: Vec::new(),
-            alive: Vec::new(),
+            alive: Alive::default(),
         }
     }
 
@@ -43,20 +44,29 @@ impl Segment {
         self.keys.len()
     }
 
-    /// Fill the next slot with a chunk of (term, frequency) pairs, by ascending term.
-    pub(super) fn push(&mut self, key: ChunkKey, length: u32, counts: &[(u32, u32)], parameters: Parameters) {
-        let slot = self.len();
-        let ceilings = Ceilings::new(parameters, length, self.postings.baseline());
-        for &(term, frequency) in counts {
-            self.postings.push(term, slot as u16, frequency, ceilings);
+    /// Fill the next slots with some chunks of a portion.
+    pub(super) fn extend(
+        &mut self,
+        portion: &Portion,
+        chunks: Range<usize>,
+        keys: impl Iterator<Item = ChunkKey>,
+        parameters: Parameters,
+    ) {
+        let start = self.len();
+        self.lengths.extend(&portion.lengths[chunks.clone()]);
+        let baseline = self.postings.baseline();
+        let ceilings: Vec<Ceilings> =
+            self.lengths[start..].iter().map(|&length| Ceilings::new(parameters, length, baseline)).collect();
+        let slot_of = |chunk: u32| (start + chunk as usize - chunks.start) as u16;
+        for (term, list) in portion.lists_of(chunks.clone()).filter(|(_, list)| !list.is_empty()) {
+            let postings = list.iter().map(|&(chunk, frequency)| (slot_of(chunk), frequency));
+            self.postings.extend(term, postings, |slot| ceilings[usize::from(slot) - start]);
         }
-        self.forward.push(counts);
-        self.keys.push(key);
-        self.lengths.push(length);
-        if slot.is_multiple_of(64) {
-            self.alive.push(0);
+        self.forward.extend(&portion.forward, chunks.clone());
+        self.keys.extend(keys.take(chunks.len()));
+        for slot in start..self.len() {
+            self.alive.mark(slot);
         }
-        self.alive[slot / 64] |= 1 << (slot % 64);
     }
 
     /// Follow the average length while that is cheap: a young segment's first chunks say little about it.
@@ -70,7 +80,7 @@ impl Segment {
 
     /// Better postings where there is need of them: sealed ones for a full segment, lower bounds after a drift.
     pub(super) fn renewal(&self, parameters: Parameters, average: f64) -> Option<Renewal> {
-        if self.len() < SLOTS {
+        if self.len() < SEGMENT {
             None
         } else if !self.postings.is_sealed() {
             self.postings.sealed(parameters, &self.lengths, average).map(Renewal::Seal)
@@ -83,20 +93,25 @@ impl Segment {
 
     /// Mark a slot dead.
     pub(super) fn kill(&mut self, slot: usize) {
-        self.alive[slot / 64] &= !(1 << (slot % 64));
+        self.alive.kill(slot);
     }
 
     pub(super) fn is_alive(&self, slot: usize) -> bool {
-        self.alive[slot / 64] >> (slot % 64) & 1 == 1
+        self.alive.contains(slot)
     }
 
     /// The living, one bit a slot.
     pub(super) fn alive(&self) -> &[u64] {
-        &self.alive
+        self.alive.words()
     }
 
     pub(super) fn key(&self, slot: usize) -> &ChunkKey {
         &self.keys[slot]
+    }
+
+    /// What keys and lengths take.
+    pub(super) fn bytes(&self) -> usize {
+        vector(&self.keys) + vector(&self.lengths) + self.alive.bytes()
     }
 
     /// By slot, how many terms its text has.

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::bounds::WINDOW;
 use super::compaction::Journal;
-use super::documents::Documents;
 use super::mask::{Mask, Masks};
+use super::memory::Memory;
+use super::portion::Portion;
 use super::scoring::{Parameters, Saturations};
-use super::segment::{Renewal, SLOTS, Segment};
+use super::segment::{Renewal, Segment};
 use super::vocabulary::Vocabulary;
+use crate::documents::Documents;
 use crate::filter::{Columns, Metadata};
 use crate::key::{ChunkKey, DocumentId};
+use crate::slots::SEGMENT;
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -62,17 +64,31 @@ impl State {
 
     /// How many slots are filled, dead ones included.
     pub(super) fn slots(&self) -> usize {
-        self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SLOTS + last.len())
+        self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SEGMENT + last.len())
     }
 
     /// A slot's segment and its number within that.
     pub(super) fn at(&self, slot: u32) -> (&Segment, usize) {
-        (&self.segments[slot as usize / SLOTS], slot as usize % SLOTS)
+        (&self.segments[slot as usize / SEGMENT], slot as usize % SEGMENT)
     }
 
     /// The slot of a living chunk.
     pub(super) fn find(&self, key: &ChunkKey) -> Option<u32> {
         self.documents.find(key)
+    }
+
+    /// What everything takes.
+    pub(super) fn memory(&self) -> Memory {
+        let chunks = self.slots();
+        let sum = |bytes: fn(&Segment) -> usize| self.segments.iter().map(bytes).sum::<usize>();
+        Memory {
+            chunks,
+            postings: self.weight - chunks,
+            lists: sum(|segment| segment.postings.bytes()),
+            forward: sum(|segment| segment.forward.bytes()),
+            documents: sum(Segment::bytes) + self.documents.bytes(),
+            vocabulary: self.vocabulary.bytes(),
+        }
     }
 
     /// The mean length of the living chunks.
@@ -97,25 +113,28 @@ impl State {
         (!filter.is_empty()).then(|| self.masks.of(filter, make))
     }
 
-    /// Insert a chunk of (term, frequency) pairs, by ascending term; a living chunk of the same key dies.
-    pub(super) fn append(&mut self, mut key: ChunkKey, length: u32, counts: &[(u32, u32)]) -> u32 {
-        let slot = self.slots() as u32;
-        if let Some(replaced) = self.documents.place(&mut key, slot) {
-            self.kill(replaced);
+    /// Insert chunks, one key each, and return the first one's slot; living chunks of the same keys die, and of two new
+    /// ones the earlier.
+    pub(super) fn append(&mut self, portion: &Portion, mut keys: Vec<ChunkKey>) -> u32 {
+        let first = self.slots() as u32;
+        let place = |(slot, key)| self.documents.place(key, slot);
+        let replaced: Vec<u32> = (first..).zip(&mut keys).filter_map(place).collect();
+        self.chunks += portion.len() as u64;
+        self.total_length += portion.lengths.iter().copied().map(u64::from).sum::<u64>();
+        self.longest = portion.lengths.iter().copied().fold(self.longest, u32::max);
+        self.weight += portion.len() + portion.postings();
+        for (term, list) in portion.lists() {
+            self.vocabulary.hold(term, list.len());
         }
-        self.chunks += 1;
-        self.total_length += u64::from(length);
-        self.longest = self.longest.max(length);
-        self.weight += 1 + counts.len();
-        for &(term, _) in counts {
-            self.vocabulary.hold(term);
+        self.fill(portion, keys);
+        for slot in replaced {
+            self.kill(slot);
         }
-        self.push(key, length, counts);
         self.forget();
-        slot
+        first
     }
 
-    /// Record the metadata of the chunk that was appended last.
+    /// Record the metadata of a chunk that was just appended.
     pub(super) fn describe(&mut self, slot: u32, metadata: &Metadata) {
         self.columns.insert(slot, metadata);
         if let Some(journal) = &mut self.journal {
@@ -134,7 +153,7 @@ impl State {
 
     /// Remove a living chunk.
     pub(super) fn remove_at(&mut self, slot: u32) {
-        let (segment, place) = (&self.segments[slot as usize / SLOTS], slot as usize % SLOTS);
+        let (segment, place) = (&self.segments[slot as usize / SEGMENT], slot as usize % SEGMENT);
         self.documents.remove_chunk(segment.key(place));
         self.kill(slot);
     }
@@ -166,16 +185,23 @@ impl State {
         }
     }
 
-    fn push(&mut self, key: ChunkKey, length: u32, counts: &[(u32, u32)]) {
+    /// Put chunks into the next slots, in new segments where the last is full.
+    fn fill(&mut self, portion: &Portion, keys: Vec<ChunkKey>) {
         let (parameters, baseline) = (self.parameters, self.baseline());
-        if self.segments.last().is_none_or(|last| last.len() == SLOTS) {
-            self.segments.push(Segment::new(baseline));
-        }
-        if let Some(segment) = self.segments.last_mut() {
-            segment.push(key, length, counts, parameters);
-            if segment.len().is_power_of_two() && segment.len() <= WINDOW {
+        let mut keys = keys.into_iter();
+        let mut start = 0;
+        while start < portion.len() {
+            if self.segments.last().is_none_or(|last| last.len() == SEGMENT) {
+                self.segments.push(Segment::new(baseline));
+            }
+            let Some(segment) = self.segments.last_mut() else { return };
+            let former = segment.len();
+            let end = portion.len().min(start + SEGMENT - former);
+            segment.extend(portion, start..end, &mut keys, parameters);
+            if former.checked_ilog2() != segment.len().checked_ilog2() {
                 segment.follow(parameters, baseline);
             }
+            start = end;
         }
     }
 
@@ -186,7 +212,7 @@ impl State {
 
     /// Take a chunk out of every count; its postings stay until the next compaction.
     fn kill(&mut self, slot: u32) {
-        let (segment, slot) = (slot as usize / SLOTS, slot as usize % SLOTS);
+        let (segment, slot) = (slot as usize / SEGMENT, slot as usize % SEGMENT);
         let Some(segment) = self.segments.get_mut(segment) else { return };
         segment.kill(slot);
         self.chunks -= 1;

@@ -32,11 +32,8 @@ fn key(document: &str, chunk_index: u32) -> ChunkKey {
 fn index_of(chunks: &Chunks) -> Result<Bm25Index> {
     let index = Bm25Index::new(K1, B)?;
     let texts: Vec<&str> = chunks.values().map(|(text, _)| text.as_str()).collect();
-    index.upsert(
-        chunks.keys().cloned().collect(),
-        &texts,
-        Some(&chunks.values().map(|&(_, g)| group(g)).collect::<Vec<_>>()),
-    )?;
+    let metadata: Vec<Metadata> = chunks.values().map(|&(_, g)| group(g)).collect();
+    index.upsert(chunks.keys().cloned().collect(), &texts, Some(&metadata.iter().collect::<Vec<_>>()))?;
     Ok(index)
 }
 
@@ -124,14 +121,20 @@ fn apply(index: &Bm25Index, chunks: &mut Chunks, step: Step) -> Result<()> {
         Step::Upsert(batch) => {
             let texts: Vec<&str> = batch.iter().map(|(_, text, _)| text.as_str()).collect();
             let keys = batch.iter().map(|(key, ..)| key.clone()).collect();
-            index.upsert(keys, &texts, Some(&batch.iter().map(|&(.., g)| group(g)).collect::<Vec<_>>()))?;
+            let metadata: Vec<Metadata> = batch.iter().map(|&(.., g)| group(g)).collect();
+            index.upsert(keys, &texts, Some(&metadata.iter().collect::<Vec<_>>()))?;
             chunks.extend(batch.into_iter().map(|(key, text, group)| (key, (text, group))));
         }
         Step::Replace(document, batch) => {
             let texts: Vec<&str> = batch.iter().map(|(text, _)| text.as_str()).collect();
             let indices: Vec<u32> = (0..texts.len() as u32).collect();
             let metadata: Vec<Metadata> = batch.iter().map(|&(_, g)| group(g)).collect();
-            index.replace_document(&document.as_str().into(), &indices, &texts, Some(&metadata))?;
+            index.replace_document(
+                &document.as_str().into(),
+                &indices,
+                &texts,
+                Some(&metadata.iter().collect::<Vec<_>>()),
+            )?;
             chunks.retain(|key, _| key.document_id != document.as_str().into());
             chunks.extend((0..).zip(batch).map(|(number, chunk)| (key(&document, number), chunk)));
         }
@@ -234,7 +237,7 @@ fn churn_leaves_nothing_behind() -> Result<()> {
     for number in 0..5_000 {
         let text = format!("fresh{number} kept");
         let document = DocumentId::Int(number % 50);
-        index.replace_document(&document, &[0], &[&text], Some(&[group(number as u32)]))?;
+        index.replace_document(&document, &[0], &[&text], Some(&[&group(number as u32)]))?;
     }
     let (slots, terms) = index.held();
     assert!(slots <= 67 && terms <= 68, "{slots} slots and {terms} terms for 50 chunks of 51 terms");
@@ -279,7 +282,7 @@ fn odd_parameters_and_arguments() -> Result<()> {
     assert_eq!(presence.search("a", 2, &Metadata::new())[0].score, 2.0_f64.ln());
     assert_eq!(presence.explain("a", &key("d", 1))[0].contribution, 0.0);
     assert!(matches!(presence.upsert(vec![key("e", 0)], &[], None), Err(Error::Input(_))));
-    assert!(matches!(presence.upsert(vec![key("e", 0)], &["a"], Some(&[group(1), group(2)])), Err(Error::Input(_))));
+    assert!(matches!(presence.upsert(vec![key("e", 0)], &["a"], Some(&[&group(1), &group(2)])), Err(Error::Input(_))));
     assert_eq!(presence.len(), 2);
     Ok(())
 }
@@ -287,7 +290,7 @@ fn odd_parameters_and_arguments() -> Result<()> {
 #[test]
 fn of_two_chunks_of_one_key_the_later_stays() -> Result<()> {
     let index = Bm25Index::new(K1, B)?;
-    index.upsert(vec![key("d", 0), key("d", 0)], &["first", "second"], Some(&[group(1), group(2)]))?;
+    index.upsert(vec![key("d", 0), key("d", 0)], &["first", "second"], Some(&[&group(1), &group(2)]))?;
     assert_eq!(index.len(), 1);
     assert!(index.search("first", 9, &Metadata::new()).is_empty());
     assert!(index.search("second", 9, &group(1)).is_empty());

@@ -1,8 +1,7 @@
 //! The terms of an index, their numbers and how many living chunks hold each.
 
-use std::hash::BuildHasher;
-
-use rustc_hash::FxBuildHasher;
+use super::lexicon::hash;
+use crate::memory::vector;
 
 const VACANT: u32 = u32::MAX;
 
@@ -40,13 +39,12 @@ impl Vocabulary {
         self.tables[table(hash)].find(hash, |number| self.term(number) == term).ok()
     }
 
-    /// The number of a term, new or known.
-    pub(super) fn intern(&mut self, term: &str) -> u32 {
-        let hash = hash(term);
+    /// The number of a term of this hash, new or known.
+    pub(super) fn intern(&mut self, term: &str, hash: u64) -> u32 {
         let Self { text, ends, holding, tables } = self;
         let term_of = |number: u32| term_of(text, ends, number);
         let table = &mut tables[table(hash)];
-        table.reserve(|number| self::hash(term_of(number)));
+        table.reserve(|number| super::lexicon::hash(term_of(number)));
         match table.find(hash, |number| term_of(number) == term) {
             Ok(number) => number,
             Err(place) => {
@@ -71,14 +69,20 @@ impl Vocabulary {
         self.holding[term as usize]
     }
 
-    /// One more chunk holds the term.
-    pub(super) fn hold(&mut self, term: u32) {
-        self.holding[term as usize] += 1;
+    /// So many more chunks hold the term.
+    pub(super) fn hold(&mut self, term: u32, chunks: usize) {
+        self.holding[term as usize] += chunks as u32;
     }
 
     /// One chunk fewer holds the term.
     pub(super) fn release(&mut self, term: u32) {
         self.holding[term as usize] -= 1;
+    }
+
+    /// What it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let tables = self.tables.iter().map(|table| vector(&table.places)).sum::<usize>();
+        self.text.capacity() + vector(&self.ends) + vector(&self.holding) + tables
     }
 
     /// How many numbers were given.
@@ -121,10 +125,6 @@ fn term_of<'a>(text: &'a str, ends: &[usize], number: u32) -> &'a str {
     &text[start..ends[number]]
 }
 
-fn hash(term: &str) -> u64 {
-    FxBuildHasher.hash_one(term)
-}
-
 fn table(hash: u64) -> usize {
     (hash >> 32) as usize % TABLES
 }
@@ -140,7 +140,7 @@ mod tests {
         let terms: Vec<String> = (0..20_000).map(|number| format!("t{number}")).chain([String::new()]).collect();
         for _ in 0..2 {
             for (number, term) in (0..).zip(&terms) {
-                assert_eq!(vocabulary.intern(term), number);
+                assert_eq!(vocabulary.intern(term, hash(term)), number);
             }
         }
         for (number, term) in (0..).zip(&terms) {

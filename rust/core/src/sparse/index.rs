@@ -76,7 +76,7 @@ impl SparseIndex {
     ///
     /// # Errors
     /// [`Error::Input`] where the arguments differ in length; nothing is stored then.
-    pub fn upsert(&self, keys: Vec<ChunkKey>, vectors: Rows<'_>, metadata: Option<&[Metadata]>) -> Result<()> {
+    pub fn upsert(&self, keys: Vec<ChunkKey>, vectors: Rows<'_>, metadata: Option<&[&Metadata]>) -> Result<()> {
         self.write(keys, vectors, metadata, |_| ())
     }
 
@@ -89,7 +89,7 @@ impl SparseIndex {
         document_id: &DocumentId,
         chunk_indices: &[u32],
         vectors: Rows<'_>,
-        metadata: Option<&[Metadata]>,
+        metadata: Option<&[&Metadata]>,
     ) -> Result<()> {
         let keys = chunk_indices.iter().map(|&index| ChunkKey::new(document_id.clone(), index)).collect();
         self.write(keys, vectors, metadata, |state| {
@@ -142,7 +142,7 @@ impl SparseIndex {
         &self,
         keys: Vec<ChunkKey>,
         vectors: Rows<'_>,
-        metadata: Option<&[Metadata]>,
+        metadata: Option<&[&Metadata]>,
         before: impl FnOnce(&mut State),
     ) -> Result<()> {
         let entries = metadata.map_or(keys.len(), <[_]>::len);
@@ -159,7 +159,7 @@ impl SparseIndex {
         before(&mut state);
         let mut metadata = metadata.unwrap_or_default().iter();
         for (key, (terms, weights)) in keys.into_iter().zip(vectors.iter()) {
-            state.put(key, terms, weights, metadata.next());
+            state.put(key, terms, weights, metadata.next().copied());
         }
         finish(state);
         Ok(())

@@ -2,9 +2,10 @@
 
 use super::postings::Postings;
 use super::segment::Segment;
+use crate::documents::Documents;
 use crate::filter::{Columns, Metadata};
 use crate::key::{ChunkKey, DocumentId};
-use crate::slots::{Documents, SEGMENT};
+use crate::slots::SEGMENT;
 
 #[derive(Debug, Default)]
 pub(super) struct State {

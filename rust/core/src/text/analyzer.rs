@@ -1,5 +1,7 @@
 //! The one walk over a text that yields its terms.
 
+use std::ops::Range;
+
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use super::classes::{Class, Classes};
@@ -8,7 +10,7 @@ use super::classes::{Class, Classes};
 ///
 /// The text is cut at ASCII separators first. None of them changes under NFKC, none combines with what stands before it,
 /// and a mark behind one belongs to no run, so that each piece can be normalised by itself, and a piece that is ASCII,
-/// the common case, needs no normalisation at all.
+/// the common case, needs no normalisation at all: it is a slice of the text with all its ASCII letters lowered at once.
 ///
 /// ```
 /// let mut terms = Vec::new();
@@ -16,21 +18,41 @@ use super::classes::{Class, Classes};
 /// assert_eq!(terms, ["déjà", "vu", "人工", "工智", "智能", "v2"]);
 /// ```
 pub fn for_each_term(text: &str, mut emit: impl FnMut(&str)) {
-    let mut lowered = String::new();
+    let lowered = text.bytes().any(|byte| byte.is_ascii_uppercase()).then(|| text.to_ascii_lowercase());
+    let ascii = lowered.as_deref().unwrap_or(text);
     let mut run = None;
-    for piece in text.split(|character: char| character.is_ascii() && !character.is_ascii_alphanumeric()) {
-        if !piece.is_ascii() {
-            run.get_or_insert_with(Run::new).walk(piece, &mut emit);
-        } else if piece.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            lowered.clear();
-            lowered.push_str(piece);
-            lowered.make_ascii_lowercase();
-            emit(&lowered);
-        } else if !piece.is_empty() {
-            emit(piece);
+    let mut take = |piece: Range<usize>, is_ascii: bool| {
+        if piece.is_empty() {
+            return;
+        }
+        if is_ascii {
+            emit(&ascii[piece]);
+        } else {
+            run.get_or_insert_with(Run::new).walk(&text[piece], &mut emit);
+        }
+    };
+    let (mut start, mut is_ascii) = (0, true);
+    for (place, &byte) in text.as_bytes().iter().enumerate() {
+        if SEPARATES[usize::from(byte)] {
+            take(start..place, is_ascii);
+            (start, is_ascii) = (place + 1, true);
+        } else {
+            is_ascii &= byte.is_ascii();
         }
     }
+    take(start..text.len(), is_ascii);
 }
+
+/// By byte, whether it is an ASCII separator.
+const SEPARATES: [bool; 256] = {
+    let mut separates = [false; 256];
+    let mut byte = 0_u8;
+    while byte.is_ascii() {
+        separates[byte as usize] = !byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    separates
+};
 
 /// A run of word characters, or the last one or two characters of a CJK run.
 struct Run {

@@ -12,39 +12,77 @@
 
 use tiktoken::CoreBpe;
 
-/// Pairs of stretches that are remembered: 1 MiB a thread and encoding, as it fills.
-const PAIRS: usize = 1 << 15;
+/// Pairs of short stretches that are remembered: 2 MiB a thread and encoding, as it fills.
+const SHORT_PAIRS: usize = 1 << 16;
 
-/// Bytes of the longest stretch that is remembered; one more is its count.
-const LONGEST: usize = 15;
+/// And of long ones: 256 KiB.
+const LONG_PAIRS: usize = 1 << 12;
+
+/// Bytes of the longest short stretch: one more, its count, makes a block.
+const SHORT: usize = 15;
+
+/// Bytes of the longest stretch that is remembered: two blocks with its count.
+const LONG: usize = 31;
+
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 const EACH: u128 = 0x0101_0101_0101_0101_0101_0101_0101_0101;
 const HIGH: u128 = EACH * 0x80;
 
-/// The counts of stretches, in the pair that their hash names: 15 bytes of text, the count in the last.
+/// The counts of stretches, in the pair that their hash names, the one asked for last in front.
+///
+/// An entry is the bytes of a stretch, zeros, and the count in the last byte.
 pub(super) struct Memory {
-    pairs: Box<[[u128; 2]]>,
+    short: Box<[[u128; 2]]>,
+    long: Box<[[[u128; 2]; 2]]>,
 }
 
 impl Memory {
     pub(super) fn new() -> Self {
-        Self { pairs: vec![[0; 2]; PAIRS].into_boxed_slice() }
+        let (short, long) = (vec![[0; 2]; SHORT_PAIRS], vec![[[0; 2]; 2]; LONG_PAIRS]);
+        Self { short: short.into_boxed_slice(), long: long.into_boxed_slice() }
     }
 
-    /// The tokens of a stretch, which stands in the first bytes; the others are 0.
-    fn count(&mut self, stretch: u128, compute: impl FnOnce() -> usize) -> usize {
-        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-        let folded = (stretch as u64).wrapping_mul(FACTOR) ^ (stretch >> 64) as u64;
-        let [newer, older] = &mut self.pairs[(folded.wrapping_mul(FACTOR) >> 49) as usize % PAIRS];
-        if *newer & mask(LONGEST) == stretch {
-            return (*newer >> (8 * LONGEST)) as usize;
+    /// The tokens of a short stretch, which stands in the first bytes; the others are 0.
+    fn short(&mut self, stretch: u128, compute: impl FnOnce() -> usize) -> usize {
+        let place = folded(folded(0, stretch as u64), (stretch >> 64) as u64) >> 48;
+        let [newer, older] = &mut self.short[place as usize % SHORT_PAIRS];
+        if *newer & mask(SHORT) == stretch {
+            return last(*newer);
         }
-        if *older & mask(LONGEST) != stretch {
-            *older = stretch | (compute() as u128) << (8 * LONGEST);
+        if *older & mask(SHORT) != stretch {
+            *older = stretch | with_last(compute());
         }
         std::mem::swap(newer, older);
-        (*newer >> (8 * LONGEST)) as usize
+        last(*newer)
     }
+
+    /// The tokens of a long stretch, in two blocks.
+    fn long(&mut self, stretch: [u128; 2], compute: impl FnOnce() -> usize) -> usize {
+        let words = stretch.iter().flat_map(|&block| [block as u64, (block >> 64) as u64]);
+        let place = words.fold(0, folded) >> 52;
+        let [newer, older] = &mut self.long[place as usize % LONG_PAIRS];
+        let held = |entry: &[u128; 2]| [entry[0], entry[1] & mask(SHORT)] == stretch;
+        if !held(newer) {
+            if !held(older) {
+                *older = [stretch[0], stretch[1] | with_last(compute())];
+            }
+            std::mem::swap(newer, older);
+        }
+        last(newer[1])
+    }
+}
+
+fn folded(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(32) ^ word).wrapping_mul(FACTOR)
+}
+
+fn last(block: u128) -> usize {
+    (block >> (8 * SHORT)) as usize
+}
+
+fn with_last(count: usize) -> u128 {
+    (count as u128) << (8 * SHORT)
 }
 
 /// How many tokens the text has.
@@ -52,20 +90,21 @@ pub(super) fn count(tables: &CoreBpe, memory: &mut Memory, text: &str) -> usize 
     let bytes = text.as_bytes();
     let (mut tokens, mut at) = (0, 0);
     while at < bytes.len() {
-        let block = block(&bytes[at..]);
-        if is_single(block) {
+        let first = block(&bytes[at..]);
+        if is_single(first) {
             tokens += 1;
             at += 1;
             continue;
         }
-        let length = word(block).unwrap_or_else(|| sure_end(&bytes[at..]));
+        let length = word(first).unwrap_or_else(|| sure_end(&bytes[at..]));
         let stretch = &text[at..at + length];
         at += length;
         // A NUL could not be told from the padding.
-        tokens += if length <= LONGEST && bytes[at - 1] != 0 {
-            memory.count(block & mask(length), || tables.count(stretch))
-        } else {
-            tables.count(stretch)
+        tokens += match length {
+            _ if bytes[at - 1] == 0 => tables.count(stretch),
+            ..=SHORT => memory.short(first & mask(length), || tables.count(stretch)),
+            16..=LONG => memory.long([first, block(&stretch.as_bytes()[16..])], || tables.count(stretch)),
+            _ => tables.count(stretch),
         };
     }
     tokens
@@ -94,7 +133,7 @@ fn word(block: u128) -> Option<usize> {
     }
     let length = leads + 1 + (!lowercase(rest >> 8) & HIGH).trailing_zeros() as usize / 8;
     let next = (block.checked_shr(8 * length as u32)?) as u8;
-    (length <= LONGEST && next.is_ascii() && !next.is_ascii_alphabetic() && next != b'\'').then_some(length)
+    (length <= SHORT && next.is_ascii() && !next.is_ascii_alphabetic() && next != b'\'').then_some(length)
 }
 
 /// Whether the first byte is a piece of its own: punctuation before a space or the end, or a space before a digit.
@@ -151,6 +190,7 @@ mod tests {
         fn counts_are_those_of_the_tokenizer(
             parts in proptest::collection::vec(prop_oneof![
                 "[ ]?[A-Za-z]{1,18}",
+                "[ -/]?[A-Za-z]{14,40}",
                 "[ -~]{0,6}",
                 "[ \t\r\n]{1,4}",
                 "[0-9]{1,5}",
@@ -162,6 +202,11 @@ mod tests {
             ], 0..12),
         ) {
             check(&parts.concat())?;
+        }
+
+        #[test]
+        fn counts_of_any_text(text: String) {
+            check(&text)?;
         }
 
         #[test]
@@ -177,6 +222,20 @@ mod tests {
                 for lead in ["", " ", "(", "'", "  "] {
                     check(&format!("{lead}{}{ending}", "a".repeat(length))).unwrap();
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn stretches_of_one_place_are_told_apart() {
+        // Far more stretches than places, each asked for twice in a row and again at the end.
+        let tables = tiktoken::get_encoding("cl100k_base").unwrap();
+        let stretch = |n: usize| format!(" {}{n:07}", "Zq".repeat(n % 12));
+        let mut memory = Memory::new();
+        for n in (0..3 * SHORT_PAIRS).chain(0..1000) {
+            let text = stretch(n);
+            for _ in 0..2 {
+                assert_eq!(count(tables, &mut memory, &text), tables.count(&text), "{text}");
             }
         }
     }

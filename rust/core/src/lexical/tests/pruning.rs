@@ -103,7 +103,7 @@ fn writes_during_a_compaction_are_kept() -> Result<()> {
         if number % 3 == 0 {
             index.remove(&document.as_str().into());
         } else {
-            index.replace_document(&document.as_str().into(), &[0], &["the new kite"], Some(&[group(1)]))?;
+            index.replace_document(&document.as_str().into(), &[0], &["the new kite"], Some(&[&group(1)]))?;
             chunks.insert(key(&document, 0), ("the new kite".into(), 1));
         }
     }

@@ -1,0 +1,1 @@
+"""How well Ragstone ranks on judged corpora."""
