@@ -1,6 +1,6 @@
 """Ragstone: the retrieval layer of RAG services.
 
-Documents in, the right chunks and answers out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
+Documents in, the right chunks out: `RagPipeline`. The engine alone, for those who need a part: `Bm25Index`,
 `VectorIndex`, `rrf`, `mmr`, `count_tokens` and their kin.
 """
 
@@ -47,6 +47,7 @@ from ragstone.engine.tokens import (
 from ragstone.engine.version import __version__
 from ragstone.errors import RagError
 from ragstone.factory import RagPipelineFactory
+from ragstone.guards import RequiredRolesGuard
 from ragstone.ingestion.chunking import MarkdownChunker, RecursiveChunker, SentenceChunker, TokenChunker
 from ragstone.metadata import matches
 from ragstone.models import (
@@ -64,6 +65,7 @@ from ragstone.models import (
 )
 from ragstone.options import (
     CachingOptions,
+    CompressionOptions,
     DeepResearchOptions,
     EnsembleOptions,
     HydeOptions,
@@ -77,12 +79,14 @@ from ragstone.options import (
     TimeWeightedOptions,
 )
 from ragstone.pipeline import RagPipeline
+from ragstone.rerankers import CohereReranker, OnnxReranker
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
 from ragstone.retrieval.planning import RetrievalPlan
 from ragstone.sparse_vector import SparseVector
 from ragstone.specifications import DocumentIdSpec, HasTagSpec, MinScoreSpec
 from ragstone.sync import sync
+from ragstone.web_search import TavilyWebSearch
 
 __all__ = [
     "Bm25Hit",
@@ -95,6 +99,8 @@ __all__ = [
     "CachingOptions",
     "ChunkKey",
     "Citation",
+    "CohereReranker",
+    "CompressionOptions",
     "Conversation",
     "ConversationMemory",
     "DeepResearchOptions",
@@ -118,6 +124,7 @@ __all__ = [
     "MmrPick",
     "MultiQueryOptions",
     "OnnxEmbedder",
+    "OnnxReranker",
     "OnnxSpladeEncoder",
     "OpenAIChat",
     "OpenAIEmbedder",
@@ -132,6 +139,7 @@ __all__ = [
     "RagStreamingUpdate",
     "RecursiveChunker",
     "RedisCache",
+    "RequiredRolesGuard",
     "RetrievalOptions",
     "RetrievalPlan",
     "ScoreScale",
@@ -143,6 +151,7 @@ __all__ = [
     "SparseIndex",
     "SparseVector",
     "TagRetrievalOptions",
+    "TavilyWebSearch",
     "TextChunk",
     "TiktokenCounter",
     "TimeWeightedOptions",

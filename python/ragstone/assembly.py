@@ -15,6 +15,7 @@ from ragstone.ingestion.ingestor import Ingestor
 from ragstone.ingestion.restore import restore
 from ragstone.options import (
     CachingOptions,
+    CompressionOptions,
     DeepResearchOptions,
     HydeOptions,
     MultiQueryOptions,
@@ -28,15 +29,19 @@ from ragstone.ports import (
     ChatClient,
     ChunkingStrategy,
     Clock,
+    Compressor,
     DocumentParser,
     Embedder,
     KeywordIndex,
     ParentChunkStore,
     PromptObserver,
+    Reranker,
+    RetrievalGuard,
     SparseEmbedder,
     SparseSearchable,
     TokenCounter,
     VectorStore,
+    WebSearch,
 )
 from ragstone.retrieval.codec import CandidatesCodec
 from ragstone.retrieval.identity import pipeline_identity
@@ -75,15 +80,20 @@ class PipelineParts:
     parsers: Sequence[DocumentParser] | None
     parents: ParentDocumentOptions | None
     parent_store: ParentChunkStore | None
+    chat: ChatClient | None
     hyde: HydeOptions | None
     multi_query: MultiQueryOptions | None
     deep_research: DeepResearchOptions | None
     tag_retrieval: TagRetrievalOptions | None
     time_weighting: TimeWeightedOptions | None
+    reranker: Reranker | None
+    guards: tuple[RetrievalGuard, ...]
+    web_search: WebSearch | None
+    compression: CompressionOptions | None
+    compressor: Compressor | None
     caching: CachingOptions | None
     cache_backend: CacheBackend | None
-    chat: ChatClient | None
-    observers: Sequence[PromptObserver]
+    observers: tuple[PromptObserver, ...]
     token_counter: TokenCounter | None
     clock: Clock | None
     path: Path | None
@@ -121,6 +131,20 @@ class PipelineParts:
         _require("a chat model", self.chat, "chat", **asking)
         _require("the options of parents", self.parents, "parents", parent_store=self.parent_store)
         _require("the options of a cache", self.caching, "caching", cache_backend=self.cache_backend)
+        self._check_compression()
+
+    def _check_compression(self) -> None:
+        options = self.compression
+        if options is None:
+            return
+        if self.compressor is not None:
+            raise ConfigurationError(
+                "compression= configures Ragstone's compressors and compressor= is your own: give one"
+            )
+        if options.strategy == "extractive" and self.embedder is None:
+            raise ConfigurationError("compression= with strategy='extractive' needs an embedder: give embedder=…")
+        if options.strategy == "abstractive" and self.chat is None:
+            raise ConfigurationError("compression= with strategy='abstractive' needs a chat model: give chat=…")
 
     async def open(self) -> OpenPipeline:
         """Prepare the store, load the index directory, and put everything together.
@@ -180,6 +204,11 @@ class PipelineParts:
             tags=self.tags,
             time_weighting=self.time_weighting,
             clock=self._clock,
+            reranker=self.reranker,
+            guards=self.guards,
+            web_search=self.web_search,
+            compression=self.compression,
+            compressor=self.compressor,
         )
 
     @property

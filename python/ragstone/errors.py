@@ -17,6 +17,8 @@ RagError
 ├── EmbeddingError                         an embedding model or service failed or answered nonsense
 ├── StoreError                             a vector store failed
 ├── RerankError                            a reranker failed or answered nonsense
+├── CompressionError                       a compressor failed or answered nonsense
+├── GuardError                             a retrieval guard answered nonsense
 ├── ChatError                              a chat model failed or gave no answer
 ├── WebSearchError                         a web search failed
 ├── CacheError                             a cache beyond the process could not be reached
@@ -34,11 +36,13 @@ __all__ = [
     "CacheError",
     "CapabilityError",
     "ChatError",
+    "CompressionError",
     "ConfigurationError",
     "DimensionMismatchError",
     "DocumentExistsError",
     "EmbeddingError",
     "EmptyDocumentError",
+    "GuardError",
     "IndexCorruptedError",
     "IndexMismatchError",
     "IngestionError",
@@ -154,6 +158,14 @@ class StoreError(RagError):
 
 class RerankError(RagError):
     """A reranker failed, or answered with a wrong number of scores or with NaN."""
+
+
+class CompressionError(RagError):
+    """A compressor failed, or answered with a wrong number of texts."""
+
+
+class GuardError(RagError):
+    """A retrieval guard did not give one verdict a result; the call ends without results."""
 
 
 class ChatError(RagError):

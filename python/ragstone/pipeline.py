@@ -20,6 +20,7 @@ from ragstone.ingestion.ingestor import Source
 from ragstone.models import DocumentMetadata, IngestionReport, IngestionResult
 from ragstone.options import (
     CachingOptions,
+    CompressionOptions,
     DeepResearchOptions,
     HydeOptions,
     IngestionOptions,
@@ -35,15 +36,19 @@ from ragstone.ports import (
     ChatClient,
     ChunkingStrategy,
     Clock,
+    Compressor,
     DocumentParser,
     Embedder,
     KeywordIndex,
     ParentChunkStore,
     ProgressCallback,
     PromptObserver,
+    Reranker,
+    RetrievalGuard,
     SparseEmbedder,
     TokenCounter,
     VectorStore,
+    WebSearch,
 )
 from ragstone.retrieval.explanation import Explanation
 from ragstone.retrieval.page import SearchPage
@@ -66,20 +71,25 @@ class RagPipeline:
         embedder: Turns chunks and queries into vectors, such as `OnnxEmbedder.local()`.
         store: Holds the vectors; an `InMemoryVectorStore` when left out.
         keyword_index: The keyword arm; an `InMemoryBm25Index` when left out.
-        chunker: Cuts documents; a `RecursiveChunker` of 512 characters with an overlap of 50 when left out.
-        parsers: Read documents, the first that can reads one; those of Ragstone when left out.
         sparse_encoder: Gives chunks learned sparse vectors, such as an `OnnxSpladeEncoder`: hybrid search has a third
             arm then. The store must be `SparseSearchable`, which an `InMemoryVectorStore` is.
+        chunker: Cuts documents; a `RecursiveChunker` of 512 characters with an overlap of 50 when left out.
+        parsers: Read documents, the first that can reads one; those of Ragstone when left out.
         parents: Cuts each document into larger parents as well, which come back in place of the chunks that were found.
         parent_store: Keeps the parents; an `InMemoryParentChunkStore` when left out.
+        chat: The model that answers `ask` and serves the techniques that need one, such as an `OpenAIChat`.
         hyde: Searches with hypothetical answers in place of the query; needs `chat` and `embedder`.
         multi_query: Searches for other phrasings of the query as well; needs `chat`.
         deep_research: Searches for sub-queries until the page suffices; needs `chat`.
         tag_retrieval: Finds metadata filters from the query; needs an embedder.
         time_weighting: Makes older chunks score lower.
+        reranker: Scores the best candidates of a call anew, such as `OnnxReranker`.
+        guards: See the candidates before they are reranked, and may drop any, such as `RequiredRolesGuard`.
+        web_search: What corrective retrieval (`use_crag`) searches, such as `TavilyWebSearch`.
+        compression: Reduces the chunks that a model reads to what bears on the query.
+        compressor: Your own compressor, in place of those that `compression` configures.
         caching: Remembers vectors of texts, pages and answers.
         cache_backend: Where they are remembered beyond the process, such as `RedisCache`; its owner closes it.
-        chat: The model that `ask` and the techniques ask, such as an `OpenAIChat`.
         observers: See what the model is asked, just before each call.
         traces: Keeps a trace of each request.
         token_counter: Counts for `max_context_tokens`; cl100k_base when left out.
@@ -107,19 +117,24 @@ class RagPipeline:
         embedder: Embedder | None = None,
         store: VectorStore | None = None,
         keyword_index: KeywordIndex | None = None,
+        sparse_encoder: SparseEmbedder | None = None,
         chunker: ChunkingStrategy | None = None,
         parsers: Sequence[DocumentParser] | None = None,
-        sparse_encoder: SparseEmbedder | None = None,
         parents: ParentDocumentOptions | None = None,
         parent_store: ParentChunkStore | None = None,
+        chat: ChatClient | None = None,
         hyde: HydeOptions | None = None,
         multi_query: MultiQueryOptions | None = None,
         deep_research: DeepResearchOptions | None = None,
         tag_retrieval: TagRetrievalOptions | None = None,
         time_weighting: TimeWeightedOptions | None = None,
+        reranker: Reranker | None = None,
+        guards: Sequence[RetrievalGuard] = (),
+        web_search: WebSearch | None = None,
+        compression: CompressionOptions | None = None,
+        compressor: Compressor | None = None,
         caching: CachingOptions | None = None,
         cache_backend: CacheBackend | None = None,
-        chat: ChatClient | None = None,
         observers: Sequence[PromptObserver] = (),
         traces: TraceStore | None = None,
         token_counter: TokenCounter | None = None,
@@ -135,15 +150,20 @@ class RagPipeline:
             parsers=parsers,
             parents=parents,
             parent_store=parent_store,
+            chat=chat,
             hyde=hyde,
             multi_query=multi_query,
             deep_research=deep_research,
             tag_retrieval=tag_retrieval,
             time_weighting=time_weighting,
+            reranker=reranker,
+            guards=tuple(guards),
+            web_search=web_search,
+            compression=compression,
+            compressor=compressor,
             caching=caching,
             cache_backend=cache_backend,
-            chat=chat,
-            observers=observers,
+            observers=tuple(observers),
             token_counter=token_counter,
             clock=clock,
             path=None if path is None else Path(path),

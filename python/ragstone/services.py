@@ -293,7 +293,7 @@ def _holds_error(event: object) -> bool:
 
 def _message_of(body: object) -> str:
     """What the service says of an error, in the forms that are common; empty for any other."""
-    for key in ("error", "message", "detail"):
+    for key in ("detail", "error", "message"):
         if isinstance(body, dict) and key in body:
             body = cast("dict[str, Any]", body)[key]
     return " ".join(body.split())[:_MESSAGE_LENGTH] if isinstance(body, str) else ""

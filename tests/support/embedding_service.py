@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import base64
-import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
 
+from support.loopback import Reply, serving
+
 KEY = "sk-test-0123456789abcdef"
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What to answer instead of vectors."""
-
-    status: int = 200
-    body: Any = None
-    headers: tuple[tuple[str, str], ...] = ()
-    wait: threading.Event | None = None
-    drop: bool = False
 
 
 def refusal(status: int, message: str, **headers: str) -> Reply:
@@ -56,7 +45,14 @@ class Service:
     shuffle: bool = False
     asked: threading.Event = field(default_factory=threading.Event)
 
-    def reply(self, headers: dict[str, str], payload: dict[str, Any]) -> Reply:
+    def receive(self, path: str, headers: Mapping[str, str], payload: dict[str, Any]) -> Reply:
+        self.requests.append({"path": path, **payload})
+        self.asked.set()
+        if path != "/v1/embeddings" or headers["content-type"] != "application/json":
+            return refusal(404, "no such route")
+        return self.replies.pop(0) if self.replies else self.reply(headers, payload)
+
+    def reply(self, headers: Mapping[str, str], payload: dict[str, Any]) -> Reply:
         if headers.get("authorization") != f"Bearer {KEY}":
             return refusal(401, f"Incorrect API key provided: {KEY[:6]}***")
         known = {"model", "input", "encoding_format", "dimensions", "user", "input_type"}
@@ -79,56 +75,6 @@ class Service:
         return Reply(200, body)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    service: Service
-
-    def do_POST(self) -> None:
-        content = self.rfile.read(int(self.headers["content-length"]))
-        payload = json.loads(content)
-        service = self.service
-        service.requests.append({"path": self.path, **payload})
-        service.asked.set()
-        if self.path != "/v1/embeddings" or self.headers["content-type"] != "application/json":
-            return self._send(refusal(404, "no such route"))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        reply = service.replies.pop(0) if service.replies else service.reply(headers, payload)
-        return self._send(reply)
-
-    def _send(self, reply: Reply) -> None:
-        if reply.wait is not None:
-            reply.wait.wait(10)
-        if reply.drop:
-            self.close_connection = True
-            return
-        body = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
-        try:
-            self.send_response(reply.status)
-            for name, value in (("content-type", "application/json"), *reply.headers):
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class names it so)
-        pass
-
-
-@contextmanager
-def running_service() -> Iterator[Service]:
+def running_service() -> AbstractContextManager[Service]:
     """Start the double on a free port; stop it at the end."""
-    handler = type("Handler", (_Handler,), {})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    service = Service(f"http://127.0.0.1:{server.server_address[1]}/v1")
-    handler.service = service
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield service
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    return serving(lambda url: Service(f"{url}/v1"))

@@ -18,10 +18,13 @@ from ragstone.ports import (
     Embedder,
     InputType,
     ParentChunkStore,
+    Reranker,
+    RetrievalGuard,
     SparseEmbedder,
     SparseSearchable,
     TokenCounter,
     VectorStore,
+    WebSearch,
 )
 from ragstone.testing import ScriptedChat
 
@@ -89,6 +92,35 @@ parsers: list[DocumentParser] = []
 def recent(result: rs.SearchResult) -> bool:
     """Any callable is a specification."""
     return result.chunk.metadata.get("year") == 2026
+
+
+class NoDrafts:
+    """Nor a guard."""
+
+    identity = "no-drafts"
+    cache_key = None
+
+    async def check(self, query: str, results: Sequence[rs.SearchResult]) -> list[str | None]:
+        return ["a draft" if result.chunk.metadata.get("draft") else None for result in results]
+
+
+reranker: Reranker = rs.CohereReranker(api_key="key")
+rerankers: list[Reranker] = [reranker, rs.OnnxReranker("model.onnx", "tokenizer.json")]
+guards: list[RetrievalGuard] = [NoDrafts(), rs.RequiredRolesGuard(["hr"]), rs.RequiredRolesGuard(lambda: {"hr"})]
+web_search: WebSearch = rs.TavilyWebSearch(api_key="key")
+
+
+async def after_the_search() -> None:
+    rag = rs.RagPipeline(
+        embedder=embedder,
+        reranker=reranker,
+        guards=guards,
+        web_search=web_search,
+        compression=rs.CompressionOptions(keep_top_sentences=3, in_retrieval=True),
+    )
+    options = rs.RetrievalOptions(candidate_count=30, use_crag=True, crag_fallback_mode="append", use_compression=None)
+    page = await rag.retrieve("query", options)
+    assert_type(page[0].compressed_text, str | None)
 
 
 async def pipeline() -> None:
@@ -201,4 +233,5 @@ def engine() -> None:
 asyncio.run(pipeline())
 asyncio.run(techniques())
 asyncio.run(asking())
+asyncio.run(after_the_search())
 engine()

@@ -52,6 +52,23 @@ class ModelTokenizer:
         """Tokenise; a special token written out in a text counts as text."""
         return [Tokens(encoding.ids, encoding.type_ids) for encoding in self._tokenizer.encode_batch(list(texts))]
 
+    @property
+    def pair_overhead(self) -> int:
+        """How many special tokens go into a pair of texts."""
+        return int(self._tokenizer.num_special_tokens_to_add(is_pair=True))
+
+    def encode_pairs(self, first: str, seconds: Sequence[str]) -> list[Tokens]:
+        """Tokenise a text together with each of the others; of a pair that is too long, the longer text is cut."""
+        pairs = [(first, second) for second in seconds]
+        return [Tokens(encoding.ids, encoding.type_ids) for encoding in self._tokenizer.encode_batch(pairs)]
+
+    def unknown_share(self, texts: Sequence[str]) -> float:
+        """Return which share of the texts' tokens, special ones aside, stands for something unknown; 0 without any."""
+        unknown = self._tokenizer.token_to_id(getattr(self._tokenizer.model, "unk_token", None) or "<unk>")
+        encodings = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        total = sum(len(encoding.ids) for encoding in encodings)
+        return sum(encoding.ids.count(unknown) for encoding in encodings) / total if total else 0.0
+
 
 def _tokenizer_json(path: Path) -> Any:
     from tokenizers import Tokenizer

@@ -180,12 +180,12 @@ class CompressionEvidence:
     """The chunk's text was compressed for the reader.
 
     Attributes:
-        strategy: `extractive` or `abstractive`.
+        compressor: Its identity.
         characters_before: Length of the chunk's text.
         characters_after: Length of what stands for it.
     """
 
-    strategy: str
+    compressor: str
     characters_before: int
     characters_after: int
 

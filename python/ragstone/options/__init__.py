@@ -1,7 +1,4 @@
-"""Every option of retrieving, ingesting and asking: frozen, validated where it is constructed, never in mid-request.
-
-An option whose stage is not in this version yet is refused with a clear error rather than ignored.
-"""
+"""Every option of retrieving, ingesting and asking: frozen, validated where it is constructed, never in mid-request."""
 
 from ragstone.options.asking import PersistentMemoryOptions, RagOptions
 from ragstone.options.ensemble import EnsembleOptions, Fusion

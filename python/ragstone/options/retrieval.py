@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import ClassVar, Final, Literal, cast
+from typing import Final, Literal, cast
 
 from ragstone.errors import ConfigurationError, MetadataError
 from ragstone.metadata import MetadataValue, check_filter
@@ -17,13 +17,8 @@ __all__ = [
 ]
 
 _OVERFETCH: Final = 3
-
-# Options whose stage comes in a later version: name -> the values that mean "off", the default first.
-_LATER: Final[Mapping[str, tuple[object, ...]]] = {
-    "use_crag": (False,),
-    "candidate_count": (None,),
-    "use_compression": (False,),
-}
+_THREE_WAY: Final = ("use_sparse_search", "use_compression")
+"""Switches whose `None` follows something else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +52,16 @@ class RetrievalOptions:
         use_time_weighting: Lets a configured time weighting take part.
         use_cache_embedding: Lets a configured embedding cache take part.
         use_cache_result: Lets a configured result cache take part.
-        candidate_count: How many candidates the reranker sees; `None` is 3 × top_k. Comes with rerankers.
+        candidate_count: How many candidates the reranker sees, and more only where a later stage needs more to fill the
+            page; `None` is 3 × top_k. Without a reranker it means nothing.
         use_adaptive_retrieval: Tell a simple, a complex and a multi-hop query apart, and set `top_k`, `use_multi_query`
             and `use_hyde` for it: 3, off, off; 8, on, off; 10, on, on. What the call switches off stays off.
-        use_crag: Comes in a later version.
-        crag_score_threshold: In [0, 1].
-        crag_fallback_mode: `"replace"` or `"append"`.
-        use_compression: Compress the page's chunks. Comes in a later version.
+        use_crag: Judge the results, and search the web where too few of them are relevant; needs a web search.
+        crag_score_threshold: In [0, 1]; a share of relevant results below it starts the web search.
+        crag_fallback_mode: `"replace"` gives the web's results alone; `"append"` puts them after the relevant results
+            and before the others.
+        use_compression: Compress the page's chunks to what bears on the query. `None` does so where compression is
+            configured: when asking, and when retrieving if its `in_retrieval` is set.
 
     Raises:
         ConfigurationError: A value is out of its range, or its stage is not in this version; names field, value, limit.
@@ -98,9 +96,7 @@ class RetrievalOptions:
     use_crag: bool = False
     crag_score_threshold: float = 0.5
     crag_fallback_mode: Literal["replace", "append"] = "replace"
-    use_compression: bool = False
-
-    _later: ClassVar[Mapping[str, tuple[object, ...]]] = _LATER
+    use_compression: bool | None = None
 
     def __post_init__(self) -> None:
         require_at_least("top_k", self.top_k, 1)
@@ -116,21 +112,19 @@ class RetrievalOptions:
                 f"crag_fallback_mode must be 'replace' or 'append', not {self.crag_fallback_mode!r}"
             )
         for option in fields(self):
-            if option.name.startswith("use_") and not (
-                option.name == "use_sparse_search" and self.use_sparse_search is None
-            ):
-                require_bool(option.name, getattr(self, option.name))
+            value = getattr(self, option.name)
+            if option.name.startswith("use_") and not (value is None and option.name in _THREE_WAY):
+                require_bool(option.name, value)
         if self.filter is not None and not callable(self.filter):
             raise ConfigurationError(f"filter must be a specification (a callable), not {self.filter!r}")
         if self.metadata_filter is not None and not isinstance(self.metadata_filter, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise MetadataError(f"metadata_filter must be a mapping of key to value, not {self.metadata_filter!r}")
         object.__setattr__(self, "metadata_filter", check_filter(cast("Mapping[str, object]", self.metadata_filter)))
-        for name, off in self._later.items():
-            if getattr(self, name) not in off:
-                raise ConfigurationError(
-                    f"{name}={getattr(self, name)!r} asks for a stage that this version does not have yet: "
-                    f"leave it at {off[0]!r}"
-                )
+
+    @property
+    def rerank_pool(self) -> int:
+        """How many candidates a reranker sees."""
+        return max(self.top_k, self.candidate_count or _OVERFETCH * self.top_k)
 
     @property
     def mmr_pool(self) -> int:

@@ -11,6 +11,7 @@ from ragstone.templates import require_placeholders
 from ragstone.validation import require_at_least, require_bool, require_finite, require_in_range
 
 __all__ = [
+    "COMPRESSION_PROMPT",
     "CachingOptions",
     "CompressionOptions",
     "DeepResearchOptions",
@@ -29,7 +30,7 @@ _MULTI_QUERY_PROMPT: Final = (
     "Put the question below in {count} other ways, each of which could find documents that the others miss. "
     "Give one a line, without numbers and without comment.\n\nQuestion: {query}"
 )
-_COMPRESSION_PROMPT: Final = (
+COMPRESSION_PROMPT: Final = (
     "Give back only what in the passage below bears on the question, in the passage's own words where you can. "
     "If nothing does, answer with the single word NONE.\n\nQuestion: {query}\n\nPassage:\n{text}"
 )
@@ -176,7 +177,7 @@ class CompressionOptions:
     keep_top_sentences: int | None = None
     max_tokens_per_chunk: int | None = None
     in_retrieval: bool = False
-    prompt_template: str = _COMPRESSION_PROMPT
+    prompt_template: str = COMPRESSION_PROMPT
 
     def __post_init__(self) -> None:
         if self.strategy not in ("extractive", "abstractive"):

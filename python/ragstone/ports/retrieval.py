@@ -19,8 +19,10 @@ class Reranker(Protocol):
         """Names the model and everything that changes its scores; part of cache keys and of the record."""
         ...
 
-    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float | None]:
         """Return one finite score a text, in the order of `texts`; higher is better, on a scale of its own.
+
+        `None` stands for a text that the model left without a score: it comes after those that have one.
 
         Raises:
             RerankError: The model failed or its answer does not fit the question.
@@ -73,7 +75,10 @@ class RetrievalGuard(Protocol):
         ...
 
     async def check(self, query: str, results: Sequence[SearchResult]) -> Sequence[str | None]:
-        """Return for each result the reason to drop it, or `None` to let it pass."""
+        """Return for each result the reason to drop it, or `None` to let it pass.
+
+        The reason is shown; it should not quote what the guard holds back.
+        """
         ...
 
 
@@ -87,5 +92,12 @@ class Compressor(Protocol):
         ...
 
     async def compress(self, query: str, texts: Sequence[str]) -> Sequence[str | None]:
-        """Return one compressed text a text, in order; `None` where it could not be compressed and stays whole."""
+        """Return one compressed text a text, in order.
+
+        `None` stands for one that could not be compressed and stays whole, an empty text for one in which nothing bears
+        on the query.
+
+        Raises:
+            CompressionError: The model failed or its answer does not fit the question.
+        """
         ...

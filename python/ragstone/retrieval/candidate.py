@@ -56,6 +56,11 @@ class Candidate:
         return self.chunk.key
 
     @property
+    def text(self) -> str:
+        """What a reader gets: the compressed text where there is one, else the chunk's."""
+        return self.chunk.text if self.compressed_text is None else self.compressed_text
+
+    @property
     def embedded_chunk(self) -> TextChunk:
         """The chunk whose embedding `vector` is: for a parent, which is not embedded, its best child."""
         return self.chunk if self.best_child is None else self.best_child
@@ -157,9 +162,9 @@ class Candidates:
     def choosing(
         self, kept: Sequence[Candidate], dropped: Sequence[Candidate], *, warnings: Sequence[str] = ()
     ) -> Candidates:
-        """As `keeping`, but what is out was eligible: so the page, if it is short, is not all there is."""
+        """As `keeping`, but what is out was eligible: a short page is not all there is, and asking deeper brings it."""
         state = self.keeping(kept, dropped, warnings=warnings)
-        return replace(state, exhausted=False) if state.exhausted and dropped else state
+        return replace(state, exhausted=False, bounded=False) if dropped else state
 
 
 @dataclass(frozen=True, slots=True)

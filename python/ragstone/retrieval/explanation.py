@@ -198,4 +198,4 @@ def _judgement(item: GradeEvidence | WebEvidence | CompressionEvidence) -> str:
         case WebEvidence():
             return f"found on the web at rank {item.rank}: {item.url}"
         case CompressionEvidence():
-            return f"compressed from {item.characters_before} to {item.characters_after} characters ({item.strategy})"
+            return f"compressed from {item.characters_before} to {item.characters_after} characters ({item.compressor})"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ragstone.clock import SystemClock
 from ragstone.options import (
+    CompressionOptions,
     DeepResearchOptions,
     HydeOptions,
     MultiQueryOptions,
@@ -16,13 +17,16 @@ from ragstone.options import (
 from ragstone.ports import (
     ChatClient,
     Clock,
+    Compressor,
     Embedder,
     KeywordIndex,
     ParentChunkStore,
+    Reranker,
     RetrievalGuard,
     SparseEmbedder,
     TokenCounter,
     VectorStore,
+    WebSearch,
 )
 from ragstone.retrieval.stages.result_cache import PageMemory
 from ragstone.tags import TagIndex
@@ -45,7 +49,11 @@ class RetrievalParts:
         hyde: Hypothetical answers to search with; needs `chat` and `embedder`.
         multi_query: Variants of the query to search for; needs `chat`.
         deep_research: Sub-queries until the page suffices; needs `chat`.
+        reranker: Orders the candidates anew.
         guards: See the candidates first and may drop any, one after the other.
+        web_search: What corrective retrieval searches.
+        compression: How Ragstone's own compressors reduce the page's chunks.
+        compressor: The caller's own compressor, in place of those.
         caching_embedder: Stands for `embedder` where a call lets its cache take part.
         pages: Remembers whole pages.
         tag_retrieval: How many tags are added to the filter, and how near to the query they must be.
@@ -64,7 +72,11 @@ class RetrievalParts:
     hyde: HydeOptions | None = None
     multi_query: MultiQueryOptions | None = None
     deep_research: DeepResearchOptions | None = None
+    reranker: Reranker | None = None
     guards: Sequence[RetrievalGuard] = ()
+    web_search: WebSearch | None = None
+    compression: CompressionOptions | None = None
+    compressor: Compressor | None = None
     caching_embedder: Embedder | None = None
     pages: PageMemory | None = None
     tag_retrieval: TagRetrievalOptions | None = None

@@ -10,7 +10,7 @@ import numpy as np
 from ragstone.encoders.checked import embed_checked, embed_sparse_checked
 from ragstone.errors import CapabilityError
 from ragstone.models import ChunkKey, Vector, Vectors
-from ragstone.ports import Embedder, EmbeddingReadable, SparseEmbedder, VectorStore
+from ragstone.ports import Embedder, EmbeddingReadable, InputType, SparseEmbedder, VectorStore
 from ragstone.retrieval.candidate import Candidate
 from ragstone.retrieval.memo import Memo
 from ragstone.sparse_vector import SparseVector
@@ -19,7 +19,10 @@ __all__ = ["CallVectors"]
 
 
 class CallVectors:
-    """The embeddings of one call: lives as long as the call, so that nothing is embedded twice in it."""
+    """The embeddings of one call: lives as long as the call, so that nothing is embedded twice in it.
+
+    It is an embedder too, for parts that take one.
+    """
 
     __slots__ = ("_embedder", "_of_chunk", "_of_query", "_sparse_encoder", "_sparse_of_query", "_store")
 
@@ -72,6 +75,27 @@ class CallVectors:
             [vector] = await embed_sparse_checked(self._sparse_encoder, [text], input_type="query")
             self._sparse_of_query[text] = vector
         return vector
+
+    @property
+    def identity(self) -> str:
+        """The embedder's."""
+        return self._require("embedding").identity
+
+    @property
+    def dimensions(self) -> int | None:
+        """Length of the embedder's vectors."""
+        return self._require("embedding").dimensions
+
+    async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Vectors:
+        """Embed as the embedder does, so that a part which takes one gets the query's vector for nothing.
+
+        Raises:
+            CapabilityError: The pipeline has no embedder.
+            EmbeddingError: The embedder failed.
+        """
+        if input_type == "query" and len(texts) == 1:
+            return (await self.of_query(texts[0]))[np.newaxis, :]
+        return await self._require("embedding").embed(texts, input_type=input_type)
 
     async def of_candidates(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates with vectors: those the store sent, those it can give, else one embedding batch.

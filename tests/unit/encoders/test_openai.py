@@ -19,7 +19,8 @@ from ragstone import extras
 from ragstone.encoders import EmbeddingUsage, OpenAIEmbedder, embed_checked
 from ragstone.errors import ConfigurationError, EmbeddingError, MissingDependencyError
 from ragstone.ports import Embedder
-from support.embedding_service import KEY, Reply, answer, refusal, running_service, vector_of
+from support.embedding_service import KEY, answer, refusal, running_service, vector_of
+from support.loopback import Reply
 from support.stalls import longest_stall
 
 SECRET = "the salary of Jane Doe is not for everyone"

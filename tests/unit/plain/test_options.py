@@ -38,7 +38,7 @@ DEFAULTS = {
     "use_crag": False,
     "crag_score_threshold": 0.5,
     "crag_fallback_mode": "replace",
-    "use_compression": False,
+    "use_compression": None,
 }
 
 
@@ -70,25 +70,6 @@ def test_ensemble_defaults_give_the_plain_sum_of_reciprocal_ranks():
 
 @pytest.mark.row("L3")
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("use_crag", True),
-        ("candidate_count", 30),
-        ("use_compression", True),
-    ],
-)
-def test_an_option_whose_stage_is_not_there_yet_is_refused_and_not_ignored(field, value):
-    with pytest.raises(ConfigurationError, match=f"{field}={value}.*does not have yet"):
-        RetrievalOptions(**{field: value})
-
-
-def test_options_of_asking_refuse_the_same():
-    with pytest.raises(ConfigurationError, match=r"use_crag=.*does not have yet"):
-        RagOptions(use_crag=True)
-
-
-@pytest.mark.row("L3")
-@pytest.mark.parametrize(
     ("kind", "field", "value"),
     [
         (RetrievalOptions, "top_k", 0),
@@ -102,6 +83,9 @@ def test_options_of_asking_refuse_the_same():
         (RetrievalOptions, "crag_score_threshold", 2),
         (RetrievalOptions, "crag_fallback_mode", "merge"),
         (RetrievalOptions, "use_hybrid_search", 1),
+        (RetrievalOptions, "use_reranking", None),
+        (RetrievalOptions, "use_crag", None),
+        (RetrievalOptions, "use_compression", "yes"),
         (RetrievalOptions, "use_sparse_search", "no"),
         (RetrievalOptions, "metadata_filter", [("a", 1)]),
         (EnsembleOptions, "dense_weight", -0.1),

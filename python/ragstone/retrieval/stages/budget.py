@@ -26,7 +26,7 @@ class TokenBudget:
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return the longest prefix of the page that fits."""
         found = await search(query)
-        texts = [candidate.chunk.text for candidate in found.kept]
+        texts = [candidate.text for candidate in found.kept]
         budget = await offload(fit_budget, texts, self.max_tokens, counter=self.counter)
         running = 0
         noted: list[Candidate] = []
