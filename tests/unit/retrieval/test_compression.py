@@ -205,3 +205,16 @@ async def test_through_the_pipeline():
 )
 def test_the_cost_is_one_batch_or_one_call_a_chunk(strategy, cost):
     assert Compression(ScriptedCompressor(), strategy).cost(5, lambda depth: Cost()) == cost
+
+
+@pytest.mark.row("F11")
+async def test_asking_reads_the_compressed_text_and_its_sources_hold_the_whole_one():
+    chat = ScriptedChat("324 metres [Source 1].")
+    rag = rs.RagPipeline(embedder=HashEmbedder(256), chat=chat, compression=rs.CompressionOptions(keep_top_sentences=1))
+    await rag.ingest_text(LONG, rs.DocumentMetadata(document_id="a"))
+    reply = await rag.ask("how tall is the tower")
+    asked = str(chat.requests[-1].messages)
+    assert "The tower is tall." in asked
+    assert "Parents get leave" not in asked
+    assert reply.sources[0].chunk.text == LONG
+    assert (await rag.retrieve("how tall is the tower"))[0].compressed_text is None
