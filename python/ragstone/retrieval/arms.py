@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from ragstone.concurrency import AdaptiveOffload
 from ragstone.errors import CapabilityError, RagError, StoreError
+from ragstone.faults import SETUP_FAULTS
 from ragstone.models import SearchOptions, SearchResult
 from ragstone.options import EnsembleOptions, RetrievalOptions
 from ragstone.ports import HybridSearchable, KeywordIndex, SparseSearchable, VectorStore
 from ragstone.retrieval.candidate import ArmReport, Candidates, Query, SearchPath
-from ragstone.retrieval.faults import SETUP_FAULTS
 from ragstone.retrieval.fusion import ArmHits, fuse, single
 from ragstone.retrieval.vectors import CallVectors
 

@@ -190,7 +190,7 @@ async def test_a_store_of_parents_that_fails_leaves_the_chunks_with_a_warning(ca
     with caplog.at_level(logging.WARNING, logger="ragstone"):
         page = await retriever(hits, BrokenParents(OSError("disk"))).retrieve("q", RetrievalOptions())
     assert line(page) == [(("d", 0), 0.9)]
-    assert page.warnings == ("chunks were not replaced by their parents: the parents could not be read (OSError)",)
+    assert page.warnings == ("chunks were not replaced by their parents: the parents could not be read: OSError",)
     assert len(caplog.records) == 1
 
 

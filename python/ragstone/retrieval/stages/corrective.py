@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Self
 
 from ragstone.errors import CapabilityError
+from ragstone.faults import described, tried
 from ragstone.models import ChunkKey, GradeEvidence, ScoreScale, TextChunk, WebEvidence, WebResult
 from ragstone.options import RetrievalOptions
 from ragstone.ports import ChatClient, WebSearch
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.faults import described, tried
 from ragstone.retrieval.grading import ChatGrader, Grader, WordGrader
 from ragstone.retrieval.planning import Cost, InnerCost
 
