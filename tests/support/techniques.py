@@ -27,7 +27,13 @@ Answer = str | Exception | Callable[[str], str | Exception]
 
 def asked(prompt: str) -> str:
     """The technique that put this question."""
-    starts = {"HYPOTHESIS": "hyde", "VARIANTS": "multi_query", "VERDICT": "verdict", "Classify": "adaptive", "Does": "crag"}
+    starts = {
+        "HYPOTHESIS": "hyde",
+        "VARIANTS": "multi_query",
+        "VERDICT": "verdict",
+        "Classify": "adaptive",
+        "Does": "crag",
+    }
     return starts[prompt.partition(" ")[0]]
 
 
