@@ -33,8 +33,10 @@ def asked(prompt: str) -> str:
         "VERDICT": "verdict",
         "Classify": "adaptive",
         "Does": "crag",
+        "Give": "abstract",
+        "Context:": "answer",
     }
-    return starts[prompt.partition(" ")[0]]
+    return next(name for start, name in starts.items() if prompt.startswith(start))
 
 
 def chat_of(**answers: Answer) -> ScriptedChat:

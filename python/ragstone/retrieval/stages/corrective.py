@@ -90,8 +90,8 @@ class CorrectiveRetrieval:
         return found.warning(*known.warnings).noting(**{_NOTE: "true"})
 
     def cost(self, depth: int, inner: InnerCost) -> Cost:
-        """A judgement of each of the best results, a web search, and the rest of the chain."""
-        return Cost(llm_calls=self.llm_calls, web_searches=1) + inner(depth)
+        """A judgement of each of the best results, a web search, and the rest of the chain; the web's pages come without embeddings."""
+        return Cost(llm_calls=self.llm_calls, web_searches=1, finds_unembedded=True) + inner(depth)
 
     async def _judge(self, query: str, candidates: Sequence[Candidate], known: _Known) -> None:
         new = [candidate for candidate in candidates if candidate.key not in known.grades]
