@@ -1,4 +1,4 @@
-"""No call costs more than its plan says, whatever takes part in it."""
+"""No call costs more than its plan says, whatever takes part in it; and no less where nothing is left to chance."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def scripted():
     numbers = itertools.count()
 
     def verdict(_):
-        return json.dumps({"sufficient": False, "subQueries": [f"tower part {next(numbers)}" for _ in range(2)]})
+        return json.dumps({"sufficient": False, "subQueries": [f"what else is {next(numbers)}" for _ in range(2)]})
 
     return chat_of(
         hyde="The tower is ninety metres high.",
@@ -126,5 +126,16 @@ def test_no_call_costs_more_than_its_plan_says(parts, options, opaque, asking):
             name for name in page.timings if name != "cache"
         ]
         assert all(spent[name] <= planned[name] for name in spent), (spent, planned, str(plan))
+        exact = {"rerank_calls"}
+        if options["crag_score_threshold"] == 1.0:
+            exact.add("web_searches")
+        compression = parts["compression"]
+        if not (
+            options["use_adaptive_retrieval"]  # words decided
+            or parts["tag_retrieval"]  # the filter leaves fewer candidates
+            or (compression and compression.strategy == "abstractive")  # or the budget, or a filter
+        ):
+            exact.add("llm_calls")
+        assert {name: spent[name] for name in exact} == {name: planned[name] for name in exact}
 
     asyncio.run(compared())
