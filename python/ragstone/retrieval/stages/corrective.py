@@ -90,7 +90,7 @@ class CorrectiveRetrieval:
         return found.warning(*known.warnings).noting(**{_NOTE: "true"})
 
     def cost(self, depth: int, inner: InnerCost) -> Cost:
-        """A judgement of each of the best results, a web search, and the rest of the chain; the web's pages come without embeddings."""
+        """A judgement of each of the best results, a web search whose pages have no embeddings, and the rest."""
         return Cost(llm_calls=self.llm_calls, web_searches=1, finds_unembedded=True) + inner(depth)
 
     async def _judge(self, query: str, candidates: Sequence[Candidate], known: _Known) -> None:
