@@ -1,4 +1,4 @@
-"""Each query technique while its collaborators answer, fail, hang and are cancelled: nothing is left running."""
+"""Query techniques together, and each over a store that fails or hangs: beyond what `test_failures` proves of one."""
 
 from __future__ import annotations
 
@@ -39,9 +39,15 @@ TECHNIQUES = {
     },
 }
 ROWS = {"hyde": "F1", "multi_query": "F2", "both": "F3", "adaptive": "F4", "deep_research": "F7", "all": "F3"}
-each_technique = pytest.mark.parametrize(
-    "technique", [pytest.param(name, marks=[pytest.mark.row(row), pytest.mark.row("L4")]) for name, row in ROWS.items()]
-)
+
+
+def each(names):
+    marks = {name: [pytest.mark.row(ROWS[name]), pytest.mark.row("L4")] for name in names}
+    return pytest.mark.parametrize("technique", [pytest.param(name, marks=own) for name, own in marks.items()])
+
+
+each_technique = each(ROWS)
+each_combination = each(["both", "all"])
 
 
 def options_of(technique):
@@ -77,7 +83,7 @@ async def cancelled_when(started, work):
         await asyncio.wait_for(task, 5)
 
 
-@each_technique
+@each_combination
 async def test_it_serves(technique):
     rag = await built(technique, chat=ScriptedChat(ANSWERS))
     page = await rag.retrieve(QUERY, options_of(technique))
@@ -85,7 +91,7 @@ async def test_it_serves(technique):
     assert not page.warnings
 
 
-@each_technique
+@each_combination
 @pytest.mark.parametrize("error", [ChatError("overloaded"), OSError(SECRET), TimeoutError(), ValueError(SECRET)])
 @pytest.mark.parametrize("after", [0, 1])
 async def test_a_chat_model_that_fails_costs_the_technique_and_not_the_page(technique, error, after, caplog):
@@ -100,7 +106,7 @@ async def test_a_chat_model_that_fails_costs_the_technique_and_not_the_page(tech
     assert SECRET not in caplog.text
 
 
-@each_technique
+@each_combination
 @pytest.mark.parametrize("kind", [HangingChat, StubbornChat])
 async def test_a_chat_model_that_hangs_is_cancelled_with_the_call(technique, kind):
     chat = kind(ANSWERS)
@@ -111,7 +117,7 @@ async def test_a_chat_model_that_hangs_is_cancelled_with_the_call(technique, kin
     assert names(await rag.retrieve(QUERY, options_of(technique)))[0] == "leave"
 
 
-@each_technique
+@each_combination
 async def test_a_time_limit_ends_a_call_whose_chat_model_hangs(technique):
     chat = StubbornChat(ANSWERS)
     rag = await built(technique, chat=chat)
@@ -121,7 +127,7 @@ async def test_a_time_limit_ends_a_call_whose_chat_model_hangs(technique):
     assert chat.cancelled == chat.calls > 0
 
 
-@each_technique
+@each_combination
 async def test_an_embedder_that_hangs_is_cancelled_with_the_call(technique):
     embedder = HangingEmbedder(512)
     embedder.release.set()
@@ -132,7 +138,7 @@ async def test_an_embedder_that_hangs_is_cancelled_with_the_call(technique):
     assert embedder.cancelled == len(embedder.requests) > 0
 
 
-@each_technique
+@each_combination
 async def test_an_embedder_that_fails_leaves_the_keywords(technique):
     embedder = FailingEmbedder(after=1000, dimensions=512)
     rag = await built(technique, embedder=embedder, chat=ScriptedChat(ANSWERS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,15 +21,6 @@ def names(page: Sequence[SearchResult]) -> list[str]:
     return [result.chunk.document_id for result in page]
 
 
-async def hang(seen: ScriptedGuard | ScriptedCompressor) -> None:
-    seen.started.set()
-    try:
-        await asyncio.Event().wait()
-    except asyncio.CancelledError:
-        seen.cancelled += 1
-        raise
-
-
 class ScriptedGuard:
     """Drops what `judge` has a reason for; remembers the results it saw."""
 
@@ -42,20 +32,14 @@ class ScriptedGuard:
         *,
         name: str = "scripted",
         fail: Exception | None = None,
-        hangs: bool = False,
     ) -> None:
         self.judge = judge
         self.identity = name
         self.fail = fail
-        self.hangs = hangs
         self.seen: list[list[str]] = []
-        self.started = asyncio.Event()
-        self.cancelled = 0
 
     async def check(self, query: str, results: Sequence[SearchResult]) -> Sequence[Any]:
         self.seen.append(names(results))
-        if self.hangs:
-            await hang(self)
         if self.fail is not None:
             raise self.fail
         return [self.judge(result) for result in results]
@@ -73,19 +57,13 @@ class ScriptedCompressor:
         ],
         *,
         fail: Exception | None = None,
-        hangs: bool = False,
     ) -> None:
         self.script = compress
         self.fail = fail
-        self.hangs = hangs
         self.requests: list[tuple[str, tuple[str, ...]]] = []
-        self.started = asyncio.Event()
-        self.cancelled = 0
 
     async def compress(self, query: str, texts: Sequence[str]) -> Sequence[str | None]:
         self.requests.append((query, tuple(texts)))
-        if self.hangs:
-            await hang(self)
         if self.fail is not None:
             raise self.fail
         return self.script(texts)

@@ -27,8 +27,16 @@ Answer = str | Exception | Callable[[str], str | Exception]
 
 def asked(prompt: str) -> str:
     """The technique that put this question."""
-    starts = {"HYPOTHESIS": "hyde", "VARIANTS": "multi_query", "VERDICT": "verdict", "Classify": "adaptive"}
-    return starts[prompt.partition(" ")[0]]
+    starts = {
+        "HYPOTHESIS": "hyde",
+        "VARIANTS": "multi_query",
+        "VERDICT": "verdict",
+        "Classify": "adaptive",
+        "Does": "crag",
+        "Give": "abstract",
+        "Context:": "answer",
+    }
+    return next(name for start, name in starts.items() if prompt.startswith(start))
 
 
 def chat_of(**answers: Answer) -> ScriptedChat:

@@ -11,15 +11,14 @@ from typing import Final, Protocol
 from ragstone.answering.history import ConversationMemory, fit_history
 from ragstone.answering.memory import PersistentMemory, RememberedTurn
 from ragstone.answering.response import RagResponse, RagStreamingUpdate
-from ragstone.concurrency import AdaptiveOffload
-from ragstone.errors import ConfigurationError, InvalidInputError
+from ragstone.concurrency import AdaptiveOffload, together
+from ragstone.faults import tried
 from ragstone.models import ChatMessage
 from ragstone.options import RagOptions
 
 __all__ = ["Answers", "Conversation"]
 
 _log: Final = logging.getLogger(__name__)
-_FATAL: Final = (ConfigurationError, InvalidInputError)
 
 
 class Answers(Protocol):
@@ -108,18 +107,16 @@ class Conversation:
     async def _recall(self, query: str) -> tuple[Sequence[RememberedTurn], tuple[str, ...]]:
         if self._persistent is None:
             return (), ()
-        try:
-            return await self._persistent.recall(query), ()
-        except _FATAL:
-            raise
-        except Exception as error:  # noqa: BLE001  an answer without memory is better than none
-            return (), (_note("memory_recall_failed", "earlier conversations could not be recalled", error),)
+        turns = await tried(self._persistent.recall(query))
+        if isinstance(turns, Exception):
+            return (), (_note("memory_recall_failed", "earlier conversations could not be recalled", turns),)
+        return turns, ()
 
     async def _remember(self, query: str, response: RagResponse, warnings: tuple[str, ...]) -> RagResponse:
         await self._fit(self.memory.add, query, response.answer)
         if self._persistent is not None:
             try:
-                await self._persistent.remember(query, response.answer)
+                await together([self._persistent.remember(query, response.answer)])
             except Exception as error:  # noqa: BLE001  the answer is there: it is not to be lost
                 note = _note("memory_remember_failed", "the turn could not be remembered", error)
                 warnings = (*warnings, note)

@@ -11,7 +11,7 @@ from typing import Final
 
 from ragstone.compressors.sentences import Limit, Sentences
 from ragstone.concurrency import offload, together
-from ragstone.errors import ConfigurationError, InvalidInputError, RagError
+from ragstone.faults import described, tried
 from ragstone.options.techniques import COMPRESSION_PROMPT
 from ragstone.ports import ChatClient
 from ragstone.templates import fill, require_placeholders
@@ -69,14 +69,10 @@ class AbstractiveCompressor:
     async def _told(self, query: str, text: str, turns: asyncio.Semaphore) -> str | None:
         prompt = f"{fill(self._template, query=query, text=text)}\n\nUse at most {self._limit}."
         async with turns:
-            try:
-                reply = await self._chat.complete([{"role": "user", "content": prompt}], temperature=0.0)
-            except (ConfigurationError, InvalidInputError):
-                raise
-            except Exception as error:  # noqa: BLE001  a model may fail in any way; its own text then stays whole
-                reason = f": {error}" if isinstance(error, RagError) else ""
-                _log.warning("abstract_failed: %s: %s%s", self._chat.identity, type(error).__name__, reason)
-                return None
+            reply = await tried(self._chat.complete([{"role": "user", "content": prompt}], temperature=0.0))
+        if isinstance(reply, Exception):
+            _log.warning("abstract_failed: %s: %s", self._chat.identity, described(reply))
+            return None
         # A model's JSON may hold halves of surrogate pairs, which are no text.
         answer = reply.text.encode("utf-8", "replace").decode("utf-8")
         return await offload(self._cut, answer.strip(), text)

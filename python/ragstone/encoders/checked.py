@@ -8,6 +8,7 @@ from typing import Final, cast
 
 import numpy as np
 
+from ragstone.concurrency import together
 from ragstone.errors import ConfigurationError, EmbeddingError, RagError
 from ragstone.models import Vectors
 from ragstone.ports import Embedder, InputType, SparseEmbedder
@@ -138,20 +139,23 @@ def verify_vectors(answer: object, *, count: int, dimensions: int | None, identi
 
 async def _culprit(embedder: Embedder, texts: Sequence[str], input_type: InputType, error: Exception) -> int | None:
     """The index of the one text that the embedder cannot take; `None` if that is not what happened."""
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) or _is_cancelled():
         return None
     try:
         async with asyncio.timeout(_LOCATE_SECONDS):
-            return await _narrow(embedder, texts, input_type)
+            (index,) = await together([_narrow(embedder, texts, input_type)])
     except TimeoutError:
         return None
+    return index
 
 
 async def _narrow(embedder: Embedder, texts: Sequence[str], input_type: InputType) -> int | None:
     async def fails(first: int, last: int) -> bool:
         try:
             await embedder.embed(texts[first:last], input_type=input_type)
-        except Exception:  # noqa: BLE001 (that it fails is the answer)
+        except Exception:
+            if _is_cancelled():
+                raise
             return True
         return False
 
@@ -163,3 +167,9 @@ async def _narrow(embedder: Embedder, texts: Sequence[str], input_type: InputTyp
         return 0
     other = 1 if low == 0 else 0
     return low if await fails(low, high) and not await fails(other, other + 1) else None
+
+
+def _is_cancelled() -> bool:
+    """Whether the task was cancelled and the embedder made an error of its own of that."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

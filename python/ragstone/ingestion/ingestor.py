@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from ragstone.caching.generation import IndexGeneration
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError, DocumentExistsError, InvalidInputError
+from ragstone.faults import described, tried
 from ragstone.ingestion import steps
 from ragstone.ingestion.batch import Batch
 from ragstone.ingestion.chunking.recursive import RecursiveChunker
@@ -220,11 +221,10 @@ class Ingestor:
         )
 
     async def _embed_tags(self) -> None:
-        if self._tags is not None:
-            try:
-                await self._tags.embed()
-            except Exception as error:  # noqa: BLE001  the documents are found without; the next ingestion tries again
-                _log.warning("tag_embedding_failed: %s", type(error).__name__)
+        """Where that fails the documents are found without; the next call tries again."""
+        error = None if self._tags is None else await tried(self._tags.embed())
+        if error is not None:
+            _log.warning("tag_embedding_failed: %s", described(error))
 
     def _load(self, source: Source, metadata: DocumentMetadata) -> SourceDocument:
         loaded = load(source)

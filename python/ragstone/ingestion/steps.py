@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from ragstone.encoders.checked import embed_checked, embed_sparse_checked
 from ragstone.errors import EmbeddingError, EmptyDocumentError, IngestionError, InvalidInputError
+from ragstone.faults import tried
 from ragstone.ingestion.parsers.registry import ParserRegistry
 from ragstone.metadata import MetadataValue
 from ragstone.models import DocumentMetadata, ParsedDocument, StoredDocument, TextChunk, Vectors
@@ -177,13 +178,12 @@ async def encode(document: EmbeddedDocument, encoder: SparseEmbedder | None) -> 
     if encoder is None:
         return EncodedDocument(document)
     chunks = document.family.chunks
-    try:
-        vectors = await embed_sparse_checked(encoder, [piece.text for piece in chunks])
-    except EmbeddingError as error:
+    vectors = await tried(embed_sparse_checked(encoder, [piece.text for piece in chunks]))
+    if isinstance(vectors, Exception):
         _LOG.warning(
-            "sparse_ingestion_failed: document %r is stored without sparse vectors: %s", chunks[0].document_id, error
+            "sparse_ingestion_failed: document %r is stored without sparse vectors: %s", chunks[0].document_id, vectors
         )
-        return EncodedDocument(document, warnings=(f"stored without sparse vectors: {error}",))
+        return EncodedDocument(document, warnings=(f"stored without sparse vectors: {vectors}",))
     return EncodedDocument(document, tuple(vectors), encoder.identity)
 
 

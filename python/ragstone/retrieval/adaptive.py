@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from ragstone.faults import described
 from ragstone.options import RetrievalOptions
 from ragstone.ports import ChatClient
-from ragstone.retrieval.faults import described
 from ragstone.retrieval.prompting import ask
 from ragstone.templates import fill
 

@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from ragstone.concurrency import AdaptiveOffload
 from ragstone.errors import CapabilityError, RagError, StoreError
+from ragstone.faults import SETUP_FAULTS, described
 from ragstone.models import SearchOptions, SearchResult
 from ragstone.options import EnsembleOptions, RetrievalOptions
 from ragstone.ports import HybridSearchable, KeywordIndex, SparseSearchable, VectorStore
 from ragstone.retrieval.candidate import ArmReport, Candidates, Query, SearchPath
-from ragstone.retrieval.faults import SETUP_FAULTS
 from ragstone.retrieval.fusion import ArmHits, fuse, single
 from ragstone.retrieval.vectors import CallVectors
 
@@ -172,7 +172,7 @@ class Arms:
         except Exception as failure:  # noqa: BLE001  an arm may fail in any way; cancellation is no Exception
             error = failure if isinstance(failure, RagError) else self._wrapped(arm.name, failure)
         seconds = time.perf_counter() - started
-        line = None if error is None else f"{type(error).__name__}: {error}"
+        line = None if error is None else described(error)
         return _Outcome(
             ArmReport(arm=arm.name, depth=depth, hits=len(hits), seconds=seconds, error=line),
             hits,
@@ -181,7 +181,7 @@ class Arms:
 
     @staticmethod
     def _wrapped(arm: str, failure: Exception) -> StoreError:
-        error = StoreError(f"the {arm} search failed: {type(failure).__name__}: {failure}")
+        error = StoreError(f"the {arm} search failed: {described(failure)}")
         error.__cause__ = failure
         return error
 

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any, Final, cast
 
 from ragstone.concurrency import together
+from ragstone.faults import described
 from ragstone.llm_json import first_object
 from ragstone.options import DeepResearchOptions
 from ragstone.ports import ChatClient
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.faults import described
 from ragstone.retrieval.memo import Memo
 from ragstone.retrieval.planning import Cost, InnerCost
 from ragstone.retrieval.prompting import ask

@@ -11,9 +11,9 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from ragstone.concurrency import offload, together
 from ragstone.engine.text import tokenize
+from ragstone.faults import described, tried
 from ragstone.models import GradeEvidence
 from ragstone.ports import ChatClient
-from ragstone.retrieval.faults import described, tried
 from ragstone.templates import fill
 
 __all__ = ["ChatGrader", "Grader", "Grades", "WordGrader", "read_grade"]

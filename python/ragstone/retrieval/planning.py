@@ -21,7 +21,8 @@ class Cost:
         rerank_calls: Requests to the reranker, each a batch.
         web_searches: Requests to the web search.
         embeds_query: The query's own embedding is needed; a call makes it once for each text.
-        embeds_candidates: The candidates' embeddings are needed, and may take a batch; a call makes each once.
+        compares_candidates: The candidates' embeddings are needed; a call makes each once, those of a text in a batch.
+        finds_unembedded: It finds candidates of whom nobody has an embedding yet.
     """
 
     llm_calls: int = 0
@@ -29,7 +30,8 @@ class Cost:
     rerank_calls: int = 0
     web_searches: int = 0
     embeds_query: bool = False
-    embeds_candidates: bool = False
+    compares_candidates: bool = False
+    finds_unembedded: bool = False
 
     def __add__(self, other: Cost) -> Cost:
         """Both, one after the other."""
@@ -39,7 +41,8 @@ class Cost:
             rerank_calls=self.rerank_calls + other.rerank_calls,
             web_searches=self.web_searches + other.web_searches,
             embeds_query=self.embeds_query or other.embeds_query,
-            embeds_candidates=self.embeds_candidates or other.embeds_candidates,
+            compares_candidates=self.compares_candidates or other.compares_candidates,
+            finds_unembedded=self.finds_unembedded or other.finds_unembedded,
         )
 
     def times(self, count: int) -> Cost:
@@ -167,13 +170,16 @@ class RetrievalPlan:
         }
 
 
-def plan_stages(stages: Iterable[tuple[str, object]], depth: int, *, embeds_query: bool) -> tuple[PlannedStage, ...]:
+def plan_stages(
+    stages: Iterable[tuple[str, object]], depth: int, *, embeds_query: bool, finds_unembedded: bool = False
+) -> tuple[PlannedStage, ...]:
     """Return what the stages cost, outermost first, and the search at their heart.
 
     Args:
         stages: Names and stages, outermost first.
         depth: How many candidates the outermost is asked for.
         embeds_query: Whether an arm searches with an embedding.
+        finds_unembedded: Whether the search hands out chunks without their embeddings.
     """
     levels: list[_Level] = []
     queries, given = 1, False
@@ -181,7 +187,8 @@ def plan_stages(stages: Iterable[tuple[str, object]], depth: int, *, embeds_quer
         shape = _Shape.of(stage, depth)
         levels.append(_Level(name, queries, shape.own))
         queries, depth, given = queries * shape.searches, shape.depth, given or shape.gives_embedding
-    levels.append(_Level("search", queries, Cost(embeds_query=embeds_query and not given)))
+    search = Cost(embeds_query=embeds_query and not given, finds_unembedded=finds_unembedded)
+    levels.append(_Level("search", queries, search))
     return tuple(_planned(levels))
 
 
@@ -236,8 +243,8 @@ def _planned(levels: Sequence[_Level]) -> list[PlannedStage]:
             embeddings[place] += more
             embedded += more
     # The innermost stage that compares chunks embeds them for those around it.
-    comparing = [place for place, level in enumerate(levels) if level.own.embeds_candidates]
-    if comparing:
+    comparing = [place for place, level in enumerate(levels) if level.own.compares_candidates]
+    if comparing and any(level.own.finds_unembedded for level in levels):
         embeddings[comparing[-1]] += levels[comparing[-1]].queries
     return [
         PlannedStage(

@@ -6,8 +6,8 @@ import asyncio
 from typing import Final
 
 from ragstone.errors import ChatError
+from ragstone.faults import tried
 from ragstone.ports import ChatClient
-from ragstone.retrieval.faults import tried
 
 __all__ = ["ask", "turns"]
 

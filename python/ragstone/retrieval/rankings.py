@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from ragstone.engine.rank import rrf
+from ragstone.faults import described, tried
 from ragstone.models import ChunkKey, RankingEvidence, ScoreScale
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.faults import described, tried
 
 __all__ = ["NamedRanking", "RankingKind", "merge", "ranking_or_warning"]
 

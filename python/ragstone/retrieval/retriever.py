@@ -83,7 +83,12 @@ class Retriever:
         arms = self._dispatcher.arms(options, vectors)
         stages = list(StageOrder(self._parts, options, vectors, arms, asking))
         plan = RetrievalPlan(
-            stages=plan_stages(stages, options.top_k, embeds_query=arms.embeds_query(options)),
+            stages=plan_stages(
+                stages,
+                options.top_k,
+                embeds_query=arms.embeds_query(options),
+                finds_unembedded=not vectors.readable,
+            ),
             arms=tuple(arm.name for arm, _ in arms.weighted(options)),
             path=arms.path,
             remarks=refill_remarks(stages),

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.errors import ConfigurationError, InvalidInputError, RagError
+from ragstone.faults import described, tried
 from ragstone.options import TagRetrievalOptions
 from ragstone.retrieval.candidate import Candidates, Query, Search
 from ragstone.retrieval.planning import Cost, InnerCost
@@ -31,13 +31,11 @@ class TagRetrieval:
 
     async def __call__(self, query: Query, search: Search) -> Candidates:
         """Return what is found with the tags; where they cannot be had or leave nothing, without them."""
-        try:
-            matches = await self._matches(query)
-        except (ConfigurationError, InvalidInputError):
-            raise
-        except Exception as error:  # noqa: BLE001  whatever fails here, the search itself goes on
-            _log.warning("tag_retrieval_failed: %s", type(error).__name__)
-            return (await search(query)).warning(f"tags were left out, because finding them failed: {_line(error)}")
+        matches = await tried(self._matches(query))
+        if isinstance(matches, Exception):
+            reason = described(matches)
+            _log.warning("tag_retrieval_failed: %s", reason)
+            return (await search(query)).warning(f"tags were left out, because finding them failed: {reason}")
         if not matches:
             return await search(query)
         added = {match.tag.key: match.tag.value for match in matches}
@@ -71,9 +69,3 @@ class TagRetrieval:
 
 def _told(matches: Sequence[TagMatch]) -> str:
     return ", ".join(f"{match.tag.key}={match.tag.value} ({match.score:.2f})" for match in matches)
-
-
-def _line(error: Exception) -> str:
-    """What went wrong; the message of an error that is not ours might quote a text."""
-    name = type(error).__name__
-    return f"{name}: {error}" if isinstance(error, RagError) else name

@@ -14,7 +14,7 @@ from ragstone.compressors.sentences import Limit, Sentences
 from ragstone.engine.tokens import count_tokens
 from ragstone.errors import ChatError, ConfigurationError, EmbeddingError
 from ragstone.ports import Compressor
-from ragstone.testing import FailingChat, FailingEmbedder, HangingChat, HangingEmbedder, HashEmbedder, ScriptedChat
+from ragstone.testing import FailingChat, FailingEmbedder, HangingChat, HashEmbedder, ScriptedChat
 
 TEXT = "Lunch is at noon. Parents get paid leave.\n\nThe tower is tall. Paid leave is sixteen weeks. Call the desk."
 LEAVE = "Parents get paid leave."
@@ -101,18 +101,6 @@ def test_a_compressed_text_keeps_to_its_tokens_and_is_made_of_sentences_in_their
 async def test_an_embedder_that_fails_fails_the_compression():
     with pytest.raises(EmbeddingError):
         await extractive(FailingEmbedder(after=1), keep_top_sentences=1).compress("q", [TEXT])
-
-
-@pytest.mark.row("L4")
-@pytest.mark.row("F11")
-async def test_cancelling_extraction_cancels_the_embedder():
-    embedder = HangingEmbedder()
-    call = asyncio.create_task(extractive(embedder, keep_top_sentences=1).compress("q", [TEXT]))
-    await asyncio.wait_for(embedder.started.wait(), 5)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    assert embedder.cancelled == 1
 
 
 def abstractive(chat, **limits):

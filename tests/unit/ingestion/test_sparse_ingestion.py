@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 import pytest
@@ -13,7 +12,7 @@ from ragstone.ingestion import Ingestor
 from ragstone.models import IngestionStatus
 from ragstone.options import EnsembleOptions
 from ragstone.stores import InMemoryBm25Index, InMemoryVectorStore
-from ragstone.testing import FailingSparseEncoder, HangingSparseEncoder, HashEmbedder, HashSparseEncoder
+from ragstone.testing import FailingSparseEncoder, HashEmbedder, HashSparseEncoder
 from support.documents import about
 from support.retrieval import ScriptedStore
 
@@ -101,20 +100,6 @@ async def test_an_encoder_that_is_not_set_up_fails_the_document_and_stores_nothi
     rag = pipeline(FailingSparseEncoder(ConfigurationError("no such output")), store=store)
     with pytest.raises(ConfigurationError, match="no such output"):
         await rag.ingest_text(TEXT, about("leave"))
-    assert store.documents() == []
-
-
-@pytest.mark.row("L4")
-async def test_cancelling_while_the_encoder_hangs_stores_nothing():
-    encoder = HangingSparseEncoder()
-    store = InMemoryVectorStore()
-    rag = pipeline(encoder, store=store)
-    call = asyncio.create_task(rag.ingest_text(TEXT, about("leave")))
-    await encoder.started.wait()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    assert encoder.cancelled == 1
     assert store.documents() == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 import pytest
@@ -164,18 +163,6 @@ async def test_a_fault_of_the_set_up_is_not_papered_over():
     wrong = ScriptedCompressor(fail=ConfigurationError("no such model"))
     with pytest.raises(ConfigurationError, match="no such model"):
         await searching(hits(LONG), compressor=wrong).retrieve("q", ON)
-
-
-@pytest.mark.row("L4")
-@pytest.mark.row("F11")
-async def test_cancelling_the_call_cancels_the_compressor():
-    compressor = ScriptedCompressor(hangs=True)
-    call = asyncio.create_task(searching(hits(LONG), compressor=compressor).retrieve("q", ON))
-    await asyncio.wait_for(compressor.started.wait(), 5)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    assert compressor.cancelled == 1
 
 
 @pytest.mark.row("F11")

@@ -129,18 +129,6 @@ def test_the_cost_is_that_of_the_deeper_search():
     assert stage.cost(5, lambda depth: Cost(embedding_calls=depth)) == Cost(embedding_calls=15)
 
 
-@pytest.mark.row("L4")
-@pytest.mark.row("G10")
-async def test_cancelling_the_call_cancels_the_guard():
-    guard = ScriptedGuard(hangs=True)
-    call = asyncio.create_task(searching(ladder(3), guards=[guard]).retrieve("q", RetrievalOptions()))
-    await asyncio.wait_for(guard.started.wait(), 5)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    assert guard.cancelled == 1
-
-
 def staffed(*roles):
     return [
         hit(f"d{i}", 1 - i / 10, roles=role) if role is not None else hit(f"d{i}", 1 - i / 10)

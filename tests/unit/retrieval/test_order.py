@@ -9,6 +9,7 @@ import pytest
 
 import ragstone as rs
 from ragstone.specifications import MinScoreSpec
+from ragstone.testing import ScriptedReranker, ScriptedWebSearch
 from support.techniques import HYDE, MULTI_QUERY, SUFFICIENT, chat_of, pipeline
 
 ORDER = [
@@ -17,12 +18,16 @@ ORDER = [
     "time_weighting",
     "reorder",
     "budget",
+    "compression",
     "deep_research",
     "cache",
     "cut",
     "mmr",
     "redundancy",
     "parents",
+    "rerank",
+    "guards",
+    "crag",
     "multi_query",
     "hyde",
     "filter",
@@ -36,6 +41,7 @@ SWITCHES = {
     "budget": {"max_context_tokens": 500},
     "mmr": {"use_mmr": True},
     "redundancy": {"use_redundancy_filter": True},
+    "crag": {"use_crag": True, "crag_score_threshold": 0.0},
     "filter": {"filter": MinScoreSpec(-1.0)},
 }
 PARTS = {
@@ -43,6 +49,10 @@ PARTS = {
     "time_weighting": {"time_weighting": rs.TimeWeightedOptions()},
     "deep_research": {"deep_research": rs.DeepResearchOptions(sufficiency_prompt=SUFFICIENT)},
     "cache": {"caching": rs.CachingOptions()},
+    "compression": {"compression": rs.CompressionOptions(keep_top_sentences=1, in_retrieval=True)},
+    "rerank": {"reranker": ScriptedReranker()},
+    "guards": {"guards": [rs.RequiredRolesGuard(["staff"], open_without_key=True)]},
+    "crag": {"web_search": ScriptedWebSearch()},
     "parents": {"parents": rs.ParentDocumentOptions()},
     "multi_query": {"multi_query": rs.MultiQueryOptions(prompt_template=MULTI_QUERY)},
     "hyde": {"hyde": rs.HydeOptions(prompt_template=HYDE)},
@@ -54,7 +64,10 @@ QUERY = "why is the tower high and also narrow"
 
 async def everything(stages):
     chat = chat_of(
-        verdict=json.dumps({"sufficient": True}), multi_query="the tower", hyde="The tower is ninety metres high."
+        verdict=json.dumps({"sufficient": True}),
+        multi_query="the tower",
+        hyde="The tower is ninety metres high.",
+        crag="relevant",
     )
     parts = {key: value for name, on in PARTS.items() if name in stages for key, value in on.items()}
     switches = {key: value for name, on in SWITCHES.items() if name in stages for key, value in on.items()}

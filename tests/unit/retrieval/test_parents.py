@@ -190,7 +190,7 @@ async def test_a_store_of_parents_that_fails_leaves_the_chunks_with_a_warning(ca
     with caplog.at_level(logging.WARNING, logger="ragstone"):
         page = await retriever(hits, BrokenParents(OSError("disk"))).retrieve("q", RetrievalOptions())
     assert line(page) == [(("d", 0), 0.9)]
-    assert page.warnings == ("chunks were not replaced by their parents: the parents could not be read (OSError)",)
+    assert page.warnings == ("chunks were not replaced by their parents: the parents could not be read: OSError",)
     assert len(caplog.records) == 1
 
 
@@ -199,27 +199,6 @@ async def test_a_fault_of_the_set_up_is_not_papered_over():
         await retriever([child(piece(0, 5, 0), 0.9)], BrokenParents(ConfigurationError("closed"))).retrieve(
             "q", RetrievalOptions()
         )
-
-
-@pytest.mark.row("L4")
-async def test_a_hanging_store_of_parents_does_not_hold_up_a_cancellation(caplog):
-    started, released = threading.Event(), threading.Event()
-
-    class Hanging(InMemoryParentChunkStore):
-        def parents(self, document_id):
-            started.set()
-            released.wait(10)
-            return ()
-
-    before = asyncio.all_tasks()
-    call = asyncio.create_task(retriever([child(piece(0, 5, 0), 0.9)], Hanging()).retrieve("q", RetrievalOptions()))
-    await asyncio.to_thread(started.wait, 10)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(call, 1)
-    released.set()
-    assert not caplog.records
-    assert asyncio.all_tasks() == before
 
 
 async def test_a_page_of_the_web_has_no_parent_and_stays():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 import os
@@ -16,7 +15,7 @@ from ragstone.models import ChunkKey, RerankEvidence, ScoreScale
 from ragstone.options import EnsembleOptions, RetrievalOptions
 from ragstone.retrieval.planning import Cost
 from ragstone.retrieval.stages.rerank import Reranking
-from ragstone.testing import FailingReranker, HangingReranker, ScriptedReranker
+from ragstone.testing import FailingReranker, ScriptedReranker
 from support.parts import names, searching
 from support.retrieval import ScriptedKeywordIndex, ScriptedStore, TableEmbedder, hit
 
@@ -270,19 +269,6 @@ async def test_a_model_that_knows_few_of_the_words_is_reported(share, warned, ca
 async def test_a_fault_of_the_set_up_is_not_papered_over(error):
     with pytest.raises(type(error), match=str(error)):
         await searching(ladder(3), reranker=FailingReranker(error)).retrieve("q", RetrievalOptions())
-
-
-@pytest.mark.row("L4")
-@pytest.mark.row("G4")
-async def test_cancelling_the_call_cancels_the_reranker():
-    reranker = HangingReranker()
-    call = asyncio.create_task(searching(ladder(3), reranker=reranker).retrieve("q", RetrievalOptions()))
-    await asyncio.wait_for(reranker.started.wait(), 5)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    assert reranker.cancelled == 1
-    assert len(asyncio.all_tasks()) == 1
 
 
 @pytest.mark.row("G4")

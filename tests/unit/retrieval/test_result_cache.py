@@ -253,22 +253,6 @@ async def test_a_degraded_page_is_not_remembered():
     assert (await rag.retrieve("q", options)).notes["cache"] == "hit"
 
 
-@pytest.mark.row("G8")
-@pytest.mark.row("L4")
-async def test_a_cancelled_call_leaves_nothing_behind():
-    store = ScriptedStore([hit("a", 0.9)], hang=True)
-    rag = RagPipeline(embedder=HashEmbedder(), store=store, caching=CachingOptions())
-    task = asyncio.create_task(rag.retrieve("q"))
-    await asyncio.sleep(0.05)
-    assert len(store.searches) == 1
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    store.hang = False
-    page = await rag.retrieve("q")
-    assert (names(page), page.notes["cache"]) == (["a"], "miss")
-
-
 class SlowStore(InMemoryVectorStore):
     """Lets a search or a replacement wait in its middle."""
 

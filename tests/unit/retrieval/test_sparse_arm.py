@@ -16,7 +16,7 @@ from ragstone.retrieval.candidate import Query
 from ragstone.retrieval.parts import RetrievalParts
 from ragstone.retrieval.retriever import Retriever
 from ragstone.retrieval.vectors import CallVectors
-from ragstone.testing import FailingSparseEncoder, HangingSparseEncoder, HashSparseEncoder
+from ragstone.testing import FailingSparseEncoder, HashSparseEncoder
 from support.retrieval import ScriptedHybridStore, ScriptedKeywordIndex, ScriptedStore, TableEmbedder, hit
 
 DOT, BM25 = ScoreScale.DOT, ScoreScale.BM25
@@ -305,27 +305,3 @@ async def test_a_fault_of_the_set_up_is_not_papered_over():
     store = SparseStore([hit("a", 0.9)]).script()
     with pytest.raises(ConfigurationError, match="no such output"):
         await retriever(store, encoder=FailingSparseEncoder(ConfigurationError("no such output"))).retrieve("q", HYBRID)
-
-
-@pytest.mark.case("S-060")
-@pytest.mark.row("L4")
-@pytest.mark.parametrize("where", ["encoder", "search"])
-@pytest.mark.parametrize("how", ["cancel", "wait_for"])
-async def test_a_cancelled_call_whose_sparse_arm_hangs_is_cancelled_and_nothing_else(where, how, caplog):
-    encoder = HangingSparseEncoder() if where == "encoder" else HashSparseEncoder()
-    store = SparseStore([hit("a", 0.9)]).script(hang=where == "search")
-    before = asyncio.all_tasks()
-    searching = retriever(store, bm25=[hit("b", 3.0, BM25)], encoder=encoder)
-    with caplog.at_level(logging.WARNING, logger="ragstone"):
-        if how == "wait_for":
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(searching.retrieve("q", HYBRID), 0.05)
-        else:
-            call = asyncio.create_task(searching.retrieve("q", HYBRID))
-            await asyncio.sleep(0.05)
-            call.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await call
-    assert (encoder.cancelled if where == "encoder" else store.sparse_cancelled) == 1
-    assert not caplog.records
-    assert asyncio.all_tasks() == before

@@ -174,24 +174,6 @@ async def test_tags_that_cannot_be_embedded_keep_no_document_out(caplog):
 
 
 @pytest.mark.row("F8")
-@pytest.mark.row("L4")
-async def test_cancellation_is_no_failure_of_tags():
-    embedder = Embedder({"finance": at(0.9)})
-    embedder.waits = {"finance"}
-    rag = RagPipeline(embedder=embedder, tag_retrieval=TagRetrievalOptions())
-    metadata = DocumentMetadata(document_id="d", tags={"department": "finance"})
-    for work in (lambda: rag.ingest_text("text", metadata), lambda: rag.retrieve(QUERY)):
-        embedder.started.clear()
-        task = asyncio.create_task(work())
-        await asyncio.wait_for(embedder.started.wait(), 5)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    embedder.waits = set()
-    assert (await rag.retrieve(QUERY)).notes["tags"] == "department=finance (0.90)"
-
-
-@pytest.mark.row("F8")
 def test_tags_need_an_embedder_and_sound_options():
     with pytest.raises(ConfigurationError, match=r"tag_retrieval=.*needs an embedder"):
         RagPipeline(tag_retrieval=TagRetrievalOptions())

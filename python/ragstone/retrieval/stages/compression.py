@@ -9,11 +9,11 @@ from typing import Literal, Self
 
 from ragstone.compressors import AbstractiveCompressor, ExtractiveCompressor
 from ragstone.errors import CapabilityError, CompressionError
+from ragstone.faults import described, tried
 from ragstone.models import ChunkKey, CompressionEvidence
 from ragstone.options import CompressionOptions, RetrievalOptions
 from ragstone.ports import ChatClient, Compressor, Embedder
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.faults import described, tried
 from ragstone.retrieval.planning import Cost, InnerCost
 
 __all__ = ["Compression"]

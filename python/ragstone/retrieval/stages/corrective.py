@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Self
 
 from ragstone.errors import CapabilityError
+from ragstone.faults import described, tried
 from ragstone.models import ChunkKey, GradeEvidence, ScoreScale, TextChunk, WebEvidence, WebResult
 from ragstone.options import RetrievalOptions
 from ragstone.ports import ChatClient, WebSearch
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.faults import described, tried
 from ragstone.retrieval.grading import ChatGrader, Grader, WordGrader
 from ragstone.retrieval.planning import Cost, InnerCost
 
@@ -90,8 +90,8 @@ class CorrectiveRetrieval:
         return found.warning(*known.warnings).noting(**{_NOTE: "true"})
 
     def cost(self, depth: int, inner: InnerCost) -> Cost:
-        """A judgement of each of the best results, a web search, and the rest of the chain."""
-        return Cost(llm_calls=self.llm_calls, web_searches=1) + inner(depth)
+        """A judgement of each of the best results, a web search whose pages have no embeddings, and the rest."""
+        return Cost(llm_calls=self.llm_calls, web_searches=1, finds_unembedded=True) + inner(depth)
 
     async def _judge(self, query: str, candidates: Sequence[Candidate], known: _Known) -> None:
         new = [candidate for candidate in candidates if candidate.key not in known.grades]

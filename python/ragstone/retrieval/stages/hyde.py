@@ -15,11 +15,11 @@ import numpy as np
 
 from ragstone.concurrency import together
 from ragstone.encoders.checked import embed_checked
+from ragstone.faults import described, tried
 from ragstone.models import Vector, Vectors
 from ragstone.options import HydeOptions
 from ragstone.ports import ChatClient, Embedder
 from ragstone.retrieval.candidate import Candidates, Query, Search
-from ragstone.retrieval.faults import described, tried
 from ragstone.retrieval.memo import Memo
 from ragstone.retrieval.planning import Cost, InnerCost
 from ragstone.retrieval.prompting import ask, turns

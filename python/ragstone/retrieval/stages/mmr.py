@@ -47,7 +47,7 @@ class MaximalMarginalRelevance:
 
     def cost(self, depth: int, inner: InnerCost) -> Cost:
         """Return the cost of the search for the pool, and of comparing its chunks with the query and each other."""
-        own = Cost(embeds_query=True, embeds_candidates=not self.vectors.readable)
+        own = Cost(embeds_query=True, compares_candidates=True)
         return own + inner(self._depth(depth))
 
     def _depth(self, depth: int) -> int:

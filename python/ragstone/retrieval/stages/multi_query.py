@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ragstone.concurrency import together
+from ragstone.faults import described
 from ragstone.options import MultiQueryOptions
 from ragstone.ports import ChatClient
 from ragstone.retrieval.candidate import Candidates, Query, Search
-from ragstone.retrieval.faults import described
 from ragstone.retrieval.memo import Memo
 from ragstone.retrieval.planning import Cost, InnerCost
 from ragstone.retrieval.prompting import ask, turns

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import ClassVar
 
 from ragstone.concurrency import offload
-from ragstone.errors import ConfigurationError, InvalidInputError
+from ragstone.faults import described, tried
 from ragstone.models import ChunkKey, ParentEvidence, TextChunk, WebEvidence
 from ragstone.ports import ParentChunkStore
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
@@ -64,12 +64,9 @@ class ParentSwap:
 
     async def _apply(self, found: Candidates) -> Candidates:
         candidates = tuple(found.kept)
-        try:
-            await self._look_up({c.chunk.document_id for c in candidates if _is_child(c)})
-        except (ConfigurationError, InvalidInputError):
-            raise
-        except Exception as error:  # noqa: BLE001  the chunks themselves serve; cancellation is no Exception
-            return self._unchanged(found, f"the parents could not be read ({type(error).__name__})")
+        error = await tried(self._look_up({c.chunk.document_id for c in candidates if _is_child(c)}))
+        if error is not None:
+            return self._unchanged(found, f"the parents could not be read: {described(error)}")
         parents = [self._known[c.chunk.document_id].of(c.chunk) if _is_child(c) else c.chunk for c in candidates]
         missing = parents.count(None)
         if missing:

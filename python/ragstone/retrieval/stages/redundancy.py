@@ -31,7 +31,7 @@ class RedundancyFilter:
 
     def cost(self, depth: int, inner: InnerCost) -> Cost:
         """Return the cost of the first, deeper search, and of comparing its chunks."""
-        return Cost(embeds_candidates=not self.vectors.readable) + inner(first_depth(depth))
+        return Cost(compares_candidates=True) + inner(first_depth(depth))
 
     async def _apply(self, found: Candidates) -> Candidates:
         if len(found.kept) < 2:  # noqa: PLR2004  a twin takes two

@@ -10,10 +10,10 @@ from typing import Final
 
 from ragstone.concurrency import offload
 from ragstone.errors import RerankError
+from ragstone.faults import described, tried
 from ragstone.models import ChunkKey, RerankEvidence, ScoreScale
 from ragstone.ports import Reranker, VocabularyAware
 from ragstone.retrieval.candidate import Candidate, Candidates, Query, Search
-from ragstone.retrieval.faults import described, tried
 from ragstone.retrieval.planning import Cost, InnerCost
 
 __all__ = ["Reranking"]

@@ -1,4 +1,4 @@
-"""What a stage does with a step that fails: whether it may go on, and how it says so."""
+"""What is done with a step that fails: whether it may go on, and how it says so."""
 
 from __future__ import annotations
 
