@@ -64,7 +64,7 @@ class RetrievalOptions:
             configured: when asking, and when retrieving if its `in_retrieval` is set.
 
     Raises:
-        ConfigurationError: A value is out of its range, or its stage is not in this version; names field, value, limit.
+        ConfigurationError: A value is out of its range; names field, value, limit.
         MetadataError: The filter holds a value that cannot be compared.
     """
 
