@@ -107,8 +107,7 @@ class SparseIndex:
             vectors: The terms and weights of each chunk.
             metadata: One mapping or `None` a chunk.
 
-        Where a key comes twice the later chunk stays. Searches wait meanwhile, a few microseconds a chunk: beside live
-        searches, add documents one at a time.
+        Where a key comes twice the later chunk stays. Searches go on meanwhile and find none of it before all is there.
 
         Raises:
             MetadataError: A metadata value is of no known kind.

@@ -8,6 +8,7 @@ pub mod filter;
 pub mod key;
 pub mod lexical;
 mod memory;
+mod patience;
 pub mod pool;
 pub mod rank;
 mod slots;

@@ -42,6 +42,17 @@ pub fn threads() -> Option<&'static ThreadPool> {
 ///
 /// Each thread takes the next number when it has done one, and the calling thread starts at once: it need not be woken.
 pub fn divided<T: Send>(pool: &ThreadPool, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    divided_beside(pool, count, work, || ())
+}
+
+/// The same while the calling thread does something else first, so that no more threads run than there are cores: on a
+/// machine with more, one that holds a lock might have to wait for a core while others wait for the lock.
+pub fn divided_beside<T: Send>(
+    pool: &ThreadPool,
+    count: usize,
+    work: impl Fn(usize) -> T + Sync,
+    first: impl FnOnce(),
+) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(count));
     let turns = || {
@@ -54,6 +65,7 @@ pub fn divided<T: Send>(pool: &ThreadPool, count: usize, work: impl Fn(usize) ->
     };
     pool.in_place_scope(|scope| {
         (1..pool.current_num_threads().min(count)).for_each(|_| scope.spawn(|_| turns()));
+        first();
         turns();
     });
     let mut done = done.into_inner();

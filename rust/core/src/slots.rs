@@ -10,11 +10,15 @@ pub(crate) const SEGMENT: usize = 1 << 16;
 pub(crate) struct Alive(Vec<u64>);
 
 impl Alive {
-    /// Mark a slot alive; slots are marked one after the other.
-    pub(crate) fn mark(&mut self, slot: usize) {
+    /// Take the next slot in, dead until it is marked; slots come one after the other.
+    pub(crate) fn add(&mut self, slot: usize) {
         if slot.is_multiple_of(64) {
             self.0.push(0);
         }
+    }
+
+    /// Mark a slot alive.
+    pub(crate) fn mark(&mut self, slot: usize) {
         self.0[slot / 64] |= 1 << (slot % 64);
     }
 

@@ -86,6 +86,14 @@ impl Chunks {
         self.columns.eligible(filter).map(|matching| matching & &self.alive)
     }
 
+    /// Find the memory for so many more vectors, beside the readers: the system may take milliseconds for a huge page.
+    pub(super) fn populate(&self, count: usize) {
+        self.vectors.populate(count);
+        if let Some(codes) = &self.codes {
+            codes.populate(count);
+        }
+    }
+
     /// Append a chunk that no search sees until it is entered and the change is made.
     pub(super) fn stage(&mut self, key: ChunkKey, unit: &[f32], metadata: &Metadata, handle: u64) {
         self.columns.insert(self.slots() as u32, metadata);

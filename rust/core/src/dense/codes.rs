@@ -41,6 +41,14 @@ impl Codes {
         Self::Binary { rows: Segments::new(rotation.size() / 64), factors: Vec::new(), rotation }
     }
 
+    /// Find the memory for so many more.
+    pub(super) fn populate(&self, count: usize) {
+        match self {
+            Self::Int8 { rows, .. } => rows.populate(count),
+            Self::Binary { rows, .. } => rows.populate(count),
+        }
+    }
+
     /// Append the code of a unit vector.
     pub(super) fn push(&mut self, unit: &[f32]) {
         match self {

@@ -288,15 +288,17 @@ impl VectorIndex {
         let dimensions = batch.vectors.dimensions();
         let none = Metadata::new();
         let mut metadata = batch.metadata.unwrap_or_default().iter();
-        let mut chunks =
-            batch.keys.into_iter().zip(batch.vectors.iter()).zip(batch.norms).zip(first_handle..).peekable();
+        let count = batch.keys.len();
+        let mut chunks = batch.keys.into_iter().zip(batch.vectors.iter()).zip(batch.norms).zip(first_handle..);
         let mut unit = vec![0.0; dimensions];
-        while chunks.peek().is_some() {
+        let piece = (PIECE_NUMBERS / dimensions).max(1);
+        for start in (0..count).step_by(piece) {
+            self.state.read().chunks.populate(piece.min(count - start));
             let mut state = self.state.write();
             if state.dimensions.is_none() && state.chunks.slots() == 0 {
                 state.chunks = Chunks::new(dimensions, self.quantization);
             }
-            for (((key, vector), norm), handle) in chunks.by_ref().take((PIECE_NUMBERS / dimensions).max(1)) {
+            for (((key, vector), norm), handle) in chunks.by_ref().take(piece) {
                 normalize(vector, norm, &mut unit);
                 state.chunks.stage(key, &unit, metadata.next().unwrap_or(&none), handle);
             }

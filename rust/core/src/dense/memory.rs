@@ -46,6 +46,17 @@ impl<T: Pod> Memory<T> {
         self.len = end;
     }
 
+    /// Have the system find the pages for `count` more numbers now, as far as they are mapped, rather than when they come.
+    pub(super) fn populate(&self, count: usize) {
+        #[cfg(target_os = "linux")]
+        if let Some(map) = &self.map {
+            let start = self.len * size_of::<T>();
+            let bytes = (count * size_of::<T>()).min(map.len() - start);
+            // Advice: where it is refused the pages come as they are written to.
+            drop(map.advise_range(memmap2::Advice::PopulateWrite, start, bytes));
+        }
+    }
+
     /// Move to a mapping with room for `least` numbers: of twice the size while small, then of all that may come.
     fn grow(&mut self, least: usize, limit: usize) {
         let doubled = (least * size_of::<T>()).next_power_of_two().max(SMALLEST);
@@ -81,6 +92,7 @@ mod tests {
         assert_eq!(memory.as_slice(), &[] as &[f32]);
         for step in 0..1000_u16 {
             let values = vec![f32::from(step); usize::from(step) % 1500];
+            memory.populate(usize::from(step));
             memory.extend(&values, LIMIT);
             wanted.extend(values);
         }
@@ -88,6 +100,7 @@ mod tests {
         assert_eq!(memory.as_slice(), wanted);
         assert!(memory.as_slice().as_ptr().addr().is_multiple_of(SMALLEST));
         memory.extend(&vec![0.5; LIMIT - wanted.len()], LIMIT);
+        memory.populate(LIMIT);
         assert_eq!((memory.as_slice().len(), memory.as_slice()[LIMIT - 1].to_bits()), (LIMIT, 0.5_f32.to_bits()));
     }
 }

@@ -48,6 +48,13 @@ impl<T: Pod> Segments<T> {
         self.rows += 1;
     }
 
+    /// As [`Memory::populate`], for rows.
+    pub(super) fn populate(&self, rows: usize) {
+        if let Some(segment) = self.parts.last() {
+            segment.populate(rows * self.width);
+        }
+    }
+
     /// The rows of these slots, in their order.
     pub(super) fn kept(&self, slots: &RoaringBitmap) -> Self {
         let mut kept = Self::new(self.width);

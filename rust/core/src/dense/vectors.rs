@@ -20,6 +20,14 @@ impl Vectors {
         }
     }
 
+    /// Find the memory for so many more.
+    pub(super) fn populate(&self, count: usize) {
+        match self {
+            Self::Single(rows) => rows.populate(count),
+            Self::Half(rows) => rows.populate(count),
+        }
+    }
+
     /// Append a vector to `values`, in single precision.
     pub(super) fn read(&self, slot: u32, values: &mut Vec<f32>) {
         match self {

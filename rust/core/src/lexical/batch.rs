@@ -1,7 +1,6 @@
 //! Chunks on their way into an index: analysed beside the readers, merged in short turns of whole documents.
 
 use parking_lot::RwLockWriteGuard;
-use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::analysis::Analysis;
@@ -65,21 +64,12 @@ impl<'a> Batch<'a> {
             replaced.map(|document_id| shared.state.write().remove(document_id));
             return Ok(());
         };
-        let mut analyses = self.analyses(first);
+        let mut analyses = self.analyses(first, || ());
         while let Some(block) = blocks.next() {
-            let next = blocks.peek().copied().unwrap_or_default();
             let replaced = replaced.take();
-            let mut following = Vec::new();
-            if let Some(threads) = pool::threads().filter(|_| !next.is_empty()) {
-                threads.in_place_scope(|scope| {
-                    scope.spawn(|_| following = self.analyses(next));
-                    self.merge(shared, block, &analyses, replaced);
-                });
-            } else {
+            analyses = self.analyses(blocks.peek().copied().unwrap_or_default(), || {
                 self.merge(shared, block, &analyses, replaced);
-                following = self.analyses(next);
-            }
-            analyses = following;
+            });
         }
         Ok(())
     }
@@ -101,15 +91,19 @@ impl<'a> Batch<'a> {
         turns
     }
 
-    /// The analyses of each turn's texts, [`TURN`] by [`TURN`], by all cores where there are several.
-    fn analyses(&self, turns: &[Turn<'_>]) -> Vec<Vec<Analysis>> {
-        let analyse = |places: &[usize]| Analysis::of(places.iter().map(|&place| self.texts[place]));
-        match pool::threads().filter(|_| turns.iter().map(|turn| turn.len()).sum::<usize>() > TURN) {
-            Some(threads) => {
-                threads.install(|| turns.par_iter().map(|turn| turn.par_chunks(TURN).map(analyse).collect()).collect())
-            }
-            None => turns.iter().map(|turn| turn.chunks(TURN).map(analyse).collect()).collect(),
-        }
+    /// The analyses of each turn's texts, [`TURN`] by [`TURN`], by all cores where there are several; but this thread does
+    /// something else first.
+    fn analyses(&self, turns: &[Turn<'_>], first: impl FnOnce()) -> Vec<Vec<Analysis>> {
+        let parts: Vec<&[usize]> = turns.iter().flat_map(|turn| turn.chunks(TURN)).collect();
+        let analyse = |part: usize| Analysis::of(parts[part].iter().map(|&place| self.texts[place]));
+        let analyses = if let Some(threads) = pool::threads().filter(|_| parts.len() > 1) {
+            pool::divided_beside(threads, parts.len(), analyse, first)
+        } else {
+            first();
+            (0..parts.len()).map(analyse).collect()
+        };
+        let mut analyses = analyses.into_iter();
+        turns.iter().map(|turn| analyses.by_ref().take(turn.len().div_ceil(TURN)).collect()).collect()
     }
 
     fn merge(&self, shared: &Shared, turns: &[Turn<'_>], analyses: &[Vec<Analysis>], replaced: Option<&DocumentId>) {

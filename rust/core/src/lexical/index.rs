@@ -1,7 +1,6 @@
 //! The index that callers see: readers beside one writer, who lets them in after a few hundred chunks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use rayon::prelude::*;
@@ -18,7 +17,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::filter::Metadata;
 use crate::key::{ChunkKey, DocumentId};
-use crate::pool;
+use crate::{patience, pool};
 
 /// A chunk that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,10 +64,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Wait while a writer has the state, but not long for one that waits itself for the end of a large batch of queries.
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
-        const PATIENCE: Duration = Duration::from_millis(1);
-        self.state.try_read_for(PATIENCE).unwrap_or_else(|| self.state.read_recursive())
+        patience::read(&self.state)
     }
 
     /// Give segments the postings that they need, made beside the readers; the writers' lock must be held.

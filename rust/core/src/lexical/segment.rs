@@ -65,6 +65,7 @@ impl Segment {
         self.forward.extend(&portion.forward, chunks.clone());
         self.keys.extend(keys.take(chunks.len()));
         for slot in start..self.len() {
+            self.alive.add(slot);
             self.alive.mark(slot);
         }
     }

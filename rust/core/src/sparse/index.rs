@@ -1,15 +1,23 @@
-//! The index that callers see: many readers or one writer, and every write as a whole or not at all.
+//! The index that callers see: readers beside one writer, and every write as a whole or not at all.
 
-use parking_lot::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
+use std::ops::Range;
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rayon::prelude::*;
 
 use super::rows::Rows;
 use super::search::search as best;
-use super::state::State;
+use super::state::{Change, State};
+use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::filter::{Metadata, Predicate};
 use crate::key::{ChunkKey, DocumentId};
-use crate::pool;
+use crate::slots::SEGMENT;
+use crate::{patience, pool};
+
+/// Postings that a writer stages before readers have their turn, unless a single chunk has more: a fraction of a
+/// millisecond's worth.
+const PIECE: usize = 1 << 14;
 
 /// A chunk that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,9 +56,12 @@ impl Search {
 
 /// A live index of sparse vectors, searched by exact dot product.
 ///
-/// Every method may be called from many threads at once. A write is seen as a whole or not at all, by the next search.
+/// Every method may be called from many threads at once. A write is seen as a whole or not at all, by the next search: its
+/// chunks are staged piece by piece, unseen, and come to life in one step.
 #[derive(Debug, Default)]
 pub struct SparseIndex {
+    /// Where the chunks of each document are, which only writers ask; held for a whole write.
+    documents: Mutex<Documents>,
     state: RwLock<State>,
 }
 
@@ -62,7 +73,7 @@ impl SparseIndex {
 
     /// How many chunks there are, those without a term included.
     pub fn len(&self) -> usize {
-        self.state.read().chunks
+        self.read().chunks
     }
 
     /// Whether there is no chunk.
@@ -77,7 +88,7 @@ impl SparseIndex {
     /// # Errors
     /// [`Error::Input`] where the arguments differ in length; nothing is stored then.
     pub fn upsert(&self, keys: Vec<ChunkKey>, vectors: Rows<'_>, metadata: Option<&[&Metadata]>) -> Result<()> {
-        self.write(keys, vectors, metadata, |_| ())
+        self.write(keys, vectors, metadata, None)
     }
 
     /// Put these chunks in the place of all that the document has, in one step.
@@ -92,21 +103,23 @@ impl SparseIndex {
         metadata: Option<&[&Metadata]>,
     ) -> Result<()> {
         let keys = chunk_indices.iter().map(|&index| ChunkKey::new(document_id.clone(), index)).collect();
-        self.write(keys, vectors, metadata, |state| {
-            state.remove(document_id);
-        })
+        self.write(keys, vectors, metadata, Some(document_id))
     }
 
     /// Remove a document and return how many chunks it had.
     pub fn remove(&self, document_id: &DocumentId) -> usize {
-        let mut state = self.state.write();
-        let removed = state.remove(document_id);
-        finish(state);
+        let mut documents = self.documents.lock();
+        let dying = documents.remove(document_id);
+        let removed = dying.len();
+        self.publish(0..0, dying);
+        self.compact(&mut documents);
         removed
     }
 
     /// Remove everything.
     pub fn clear(&self) {
+        let mut documents = self.documents.lock();
+        *documents = Documents::default();
         let cleared = std::mem::take(&mut *self.state.write());
         drop(cleared);
     }
@@ -119,7 +132,7 @@ impl SparseIndex {
     /// [`Error::Parameter`] for a threshold that is not finite.
     pub fn search(&self, queries: Rows<'_>, search: &Search) -> Result<Vec<Vec<Hit>>> {
         let floor = search.floor()?;
-        let state = self.state.read();
+        let state = self.read();
         let eligible = state.columns.select(&search.filter);
         let page = |query| -> Vec<Hit> {
             let found = best(&state, query, search.top_k, floor, &eligible);
@@ -135,15 +148,19 @@ impl SparseIndex {
     /// How many slots are held, dead ones included.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        self.state.read().slots()
+        self.read().slots()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        patience::read(&self.state)
     }
 
     fn write(
         &self,
-        keys: Vec<ChunkKey>,
+        mut keys: Vec<ChunkKey>,
         vectors: Rows<'_>,
         metadata: Option<&[&Metadata]>,
-        before: impl FnOnce(&mut State),
+        replaced: Option<&DocumentId>,
     ) -> Result<()> {
         let entries = metadata.map_or(keys.len(), <[_]>::len);
         if keys.len() != vectors.len() || entries != vectors.len() {
@@ -152,35 +169,106 @@ impl SparseIndex {
                 format!("{keys} chunks, {vectors} vectors and metadata for {entries}: give one of each a chunk");
             return Err(Error::Input(message));
         }
-        let mut state = self.state.write();
-        if state.slots() + keys.len() > u32::MAX as usize {
+        let mut documents = self.documents.lock();
+        let first = self.read().slots();
+        if first + keys.len() > u32::MAX as usize {
             return Err(Error::Input(format!("an index holds at most {} chunks: divide the collection", u32::MAX)));
         }
-        before(&mut state);
-        let mut metadata = metadata.unwrap_or_default().iter();
-        for (key, (terms, weights)) in keys.into_iter().zip(vectors.iter()) {
-            state.put(key, terms, weights, metadata.next().copied());
-        }
-        finish(state);
+        let mut dying = replaced.map(|document_id| documents.remove(document_id)).unwrap_or_default();
+        dying.extend((first as u32..).zip(&mut keys).filter_map(|(slot, key)| documents.place(key, slot)));
+        let born = first as u32..(first + keys.len()) as u32;
+        self.stage(keys, vectors, metadata);
+        self.publish(born, dying);
+        self.compact(&mut documents);
         Ok(())
+    }
+
+    /// Bring the chunks in, piece by piece, with a turn for the readers after each.
+    fn stage(&self, keys: Vec<ChunkKey>, vectors: Rows<'_>, metadata: Option<&[&Metadata]>) {
+        let first = self.read().slots();
+        let mut metadata = metadata.unwrap_or_default().iter().copied();
+        let mut chunks = keys.into_iter().zip(vectors.iter());
+        for piece in pieces(first, vectors.iter().map(|(terms, _)| terms.len())) {
+            let mut state = self.state.write();
+            for (key, (terms, weights)) in chunks.by_ref().take(piece) {
+                state.stage(key, terms, weights, metadata.next());
+            }
+            RwLockWriteGuard::unlock_fair(state);
+            self.seal();
+        }
+    }
+
+    /// Lay down the lists of a segment that has become full, beside the readers.
+    fn seal(&self) {
+        let Some(sealed) = self.read().sealed_last() else { return };
+        let open = self.state.write().replace_last(sealed);
+        drop(open);
+    }
+
+    /// Make a change; the writers' lock must be held.
+    fn publish(&self, born: Range<u32>, dying: Vec<u32>) {
+        let weight = self.read().weigh(&dying);
+        self.state.write().publish(&Change { born, dying, weight });
+    }
+
+    /// Leave behind what is dead when that is much: the copy is made while readers read on, then put in place.
+    fn compact(&self, documents: &mut Documents) {
+        let compacted = {
+            let state = self.read();
+            if !state.is_sparse() {
+                return;
+            }
+            state.compacted()
+        };
+        *documents = compacted.documents();
+        let sparse = std::mem::replace(&mut *self.state.write(), compacted);
+        drop(sparse);
     }
 }
 
-/// End a write: compact or seal if need be, which other writers wait for while readers go on.
-fn finish(state: RwLockWriteGuard<'_, State>) {
-    if state.is_sparse() {
-        let state = RwLockWriteGuard::downgrade_to_upgradable(state);
-        let compacted = state.compacted();
-        let mut state = RwLockUpgradableReadGuard::upgrade(state);
-        let sparse = std::mem::replace(&mut *state, compacted);
-        drop(state);
-        drop(sparse);
-    } else {
-        let state = RwLockWriteGuard::downgrade_to_upgradable(state);
-        let Some(sealed) = state.sealed_last() else { return };
-        let mut state = RwLockUpgradableReadGuard::upgrade(state);
-        let open = state.replace_last(sealed);
-        drop(state);
-        drop(open);
+/// How many chunks of these numbers of terms are staged at a time, from a slot on: [`PIECE`] postings, and none across the
+/// end of a segment.
+fn pieces(first: usize, sizes: impl Iterator<Item = usize>) -> Vec<usize> {
+    let (mut pieces, mut postings) = (Vec::new(), 0);
+    for (slot, size) in (first..).zip(sizes) {
+        postings += size + 1;
+        match pieces.last_mut() {
+            Some(piece) if postings <= PIECE && !slot.is_multiple_of(SEGMENT) => *piece += 1,
+            _ => {
+                pieces.push(1);
+                postings = size + 1;
+            }
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_piece_is_no_more_than_it_must_be(
+            first in 0..2 * SEGMENT, sizes in prop::collection::vec(prop_oneof![9 => 0..900_usize, 1 => 0..2 * PIECE], 0..900),
+        ) {
+            let pieces = pieces(first, sizes.iter().copied());
+            prop_assert_eq!(pieces.iter().sum::<usize>(), sizes.len());
+            let mut start = 0;
+            for piece in pieces {
+                let sizes = &sizes[start..start + piece];
+                prop_assert!(piece == 1 || sizes.iter().sum::<usize>() + piece <= PIECE);
+                prop_assert_eq!((first + start) / SEGMENT, (first + start + piece - 1) / SEGMENT);
+                start += piece;
+            }
+        }
+
+        #[test]
+        fn pieces_are_few(count in 1_usize..9000, size in 0_usize..300) {
+            let fit = PIECE / (size + 1);
+            prop_assert_eq!(pieces(0, std::iter::repeat_n(size, count)).len(), count.div_ceil(fit));
+        }
     }
 }

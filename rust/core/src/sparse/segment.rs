@@ -20,17 +20,21 @@ impl Segment {
         self.keys.len()
     }
 
-    /// Fill the next slot with a chunk whose postings follow.
+    /// Fill the next slot with a chunk whose postings follow; it is no hit until it is marked alive.
     pub(super) fn push(&mut self, key: ChunkKey, size: u32) {
-        self.alive.mark(self.len());
+        self.alive.add(self.len());
         self.keys.push(key);
         self.sizes.push(size);
     }
 
-    /// Mark a slot dead and return how many terms it holds.
-    pub(super) fn kill(&mut self, slot: usize) -> u32 {
+    /// Mark a slot alive.
+    pub(super) fn mark(&mut self, slot: usize) {
+        self.alive.mark(slot);
+    }
+
+    /// Mark a slot dead.
+    pub(super) fn kill(&mut self, slot: usize) {
         self.alive.kill(slot);
-        self.sizes[slot]
     }
 
     /// The lists laid down for good, where the segment is full and they are not yet.

@@ -1,10 +1,12 @@
 //! The collection at one moment: what a reader sees and a writer changes.
 
+use std::ops::Range;
+
 use super::postings::Postings;
 use super::segment::Segment;
 use crate::documents::Documents;
 use crate::filter::{Columns, Metadata};
-use crate::key::{ChunkKey, DocumentId};
+use crate::key::ChunkKey;
 use crate::slots::SEGMENT;
 
 #[derive(Debug, Default)]
@@ -13,11 +15,20 @@ pub(super) struct State {
     pub(super) columns: Columns,
     /// The living chunks.
     pub(super) chunks: usize,
-    documents: Documents,
     /// What all slots weigh: one each, and one for each term held.
     weight: usize,
     /// What the dead ones among them weigh.
     dead_weight: usize,
+}
+
+/// What a write brings to life and what it ends, which may be a part of that.
+#[derive(Debug, Default)]
+pub(super) struct Change {
+    pub(super) born: Range<u32>,
+    /// Each slot once.
+    pub(super) dying: Vec<u32>,
+    /// What the dying slots weigh.
+    pub(super) weight: usize,
 }
 
 impl State {
@@ -26,9 +37,8 @@ impl State {
         self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SEGMENT + last.len())
     }
 
-    /// Insert a chunk; a living one of the same key dies.
-    pub(super) fn put(&mut self, key: ChunkKey, terms: &[u32], weights: &[f32], metadata: Option<&Metadata>) {
-        self.seal();
+    /// Fill the next slot with a chunk that is no hit until it is published.
+    pub(super) fn stage(&mut self, key: ChunkKey, terms: &[u32], weights: &[f32], metadata: Option<&Metadata>) {
         let slot = self.append(key, terms.len() as u32);
         for (&term, &weight) in terms.iter().zip(weights) {
             self.post(slot, term, weight);
@@ -38,13 +48,25 @@ impl State {
         }
     }
 
-    /// Remove a document and return how many chunks it had.
-    pub(super) fn remove(&mut self, document_id: &DocumentId) -> usize {
-        let slots = self.documents.remove(document_id);
-        for &slot in &slots {
-            self.kill(slot);
+    /// What some slots weigh.
+    pub(super) fn weigh(&self, slots: &[u32]) -> usize {
+        slots
+            .iter()
+            .map(|&slot| 1 + self.segments[slot as usize / SEGMENT].size(slot as usize % SEGMENT) as usize)
+            .sum()
+    }
+
+    /// Make a change, in one step: a bit a slot, which is all that there is to do.
+    pub(super) fn publish(&mut self, change: &Change) {
+        for slot in change.born.clone() {
+            self.segments[slot as usize / SEGMENT].mark(slot as usize % SEGMENT);
         }
-        slots.len()
+        // Their postings stay until the next compaction.
+        for &slot in &change.dying {
+            self.segments[slot as usize / SEGMENT].kill(slot as usize % SEGMENT);
+        }
+        self.chunks = self.chunks + change.born.len() - change.dying.len();
+        self.dead_weight += change.weight;
     }
 
     /// Whether more than a quarter of what is held is dead.
@@ -82,7 +104,18 @@ impl State {
             compacted.seal();
         }
         compacted.columns.renumber(&moved);
+        compacted.publish(&Change { born: 0..compacted.slots() as u32, ..Change::default() });
         compacted
+    }
+
+    /// Where the chunks of each document are, when all slots are alive.
+    pub(super) fn documents(&self) -> Documents {
+        let mut documents = Documents::default();
+        let keys = self.segments.iter().flat_map(|segment| (0..segment.len()).map(|slot| segment.key(slot).clone()));
+        for (slot, mut key) in (0..).zip(keys) {
+            documents.place(&mut key, slot);
+        }
+        documents
     }
 
     /// Lay down the lists of the segments that are full.
@@ -94,30 +127,19 @@ impl State {
         }
     }
 
-    fn append(&mut self, mut key: ChunkKey, size: u32) -> u32 {
+    fn append(&mut self, key: ChunkKey, size: u32) -> u32 {
         let slot = self.slots();
-        if let Some(replaced) = self.documents.place(&mut key, slot as u32) {
-            self.kill(replaced);
-        }
         if slot.is_multiple_of(SEGMENT) {
             self.segments.push(Segment::default());
         }
         if let Some(segment) = self.segments.last_mut() {
             segment.push(key, size);
         }
-        self.chunks += 1;
         self.weight += 1 + size as usize;
         slot as u32
     }
 
     fn post(&mut self, slot: u32, term: u32, weight: f32) {
         self.segments[slot as usize / SEGMENT].postings.push(term, (slot as usize % SEGMENT) as u16, weight);
-    }
-
-    /// Take a chunk out of the living; its postings stay until the next compaction.
-    fn kill(&mut self, slot: u32) {
-        let size = self.segments[slot as usize / SEGMENT].kill(slot as usize % SEGMENT);
-        self.chunks -= 1;
-        self.dead_weight += 1 + size as usize;
     }
 }

@@ -340,3 +340,36 @@ fn readers_see_a_document_whole_or_not_at_all() -> Result<()> {
         Ok(())
     })
 }
+
+#[test]
+fn a_write_of_many_pieces_is_seen_as_a_whole() -> Result<()> {
+    const CHUNKS: u32 = 300;
+    let index = SparseIndex::new();
+    let stop = AtomicBool::new(false);
+    let indices: Vec<u32> = (0..CHUNKS).collect();
+    // Sixty thousand postings a write: a search may come between any two pieces.
+    let vector: Vector = (0..200).map(|term| (term, 1.0)).collect();
+    let packed = Packed::of(std::iter::repeat_n(&vector, CHUNKS as usize));
+    let rows = packed.rows()?;
+    std::thread::scope(|scope| -> Result<()> {
+        let reader = scope.spawn(|| {
+            let query: Vector = [(7, 1.0)].into();
+            while !stop.load(Ordering::Acquire) {
+                let hits = found(&index, &query, &Search::best(999)).unwrap();
+                assert!(hits.is_empty() || hits.len() == CHUNKS as usize, "{}", hits.len());
+                assert!([0, CHUNKS as usize].contains(&index.len()));
+            }
+        });
+        for round in 0..60_u32 {
+            index.replace_document(&"d".into(), &indices, rows, None)?;
+            let keys = indices.iter().map(|&index| key("d", index)).collect();
+            index.upsert(keys, rows, None)?;
+            if round % 3 == 0 {
+                index.remove(&"d".into());
+            }
+        }
+        stop.store(true, Ordering::Release);
+        assert!(reader.join().is_ok());
+        Ok(())
+    })
+}
