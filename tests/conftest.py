@@ -33,6 +33,15 @@ def redis_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def chroma_url() -> Iterator[str]:
+    """The URL of a real Chroma server that lives as long as the tests run."""
+    from support.chroma_server import running_chroma
+
+    with running_chroma() as url:
+        yield url
+
+
 class Ledger:
     """Which tests claim which rows and cases, and how they ended."""
 

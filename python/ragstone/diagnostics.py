@@ -206,6 +206,9 @@ def _reply(reply: ChatReply, *, texts: bool) -> dict[str, Any]:
 
 def _without_texts(page: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in page.items() if key != "query"}
+    # A variant or sub-query is worded like the query; a tag that was found for it tells what it is about.
+    kept["arms"] = [{key: value for key, value in arm.items() if key != "query"} for arm in page["arms"]]
+    kept["notes"] = {key: value for key, value in page["notes"].items() if key != "tags"}
     for name in ("results", "dropped"):
         kept[name] = [
             {

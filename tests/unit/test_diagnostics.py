@@ -9,7 +9,7 @@ import pytest
 
 import ragstone as rs
 from ragstone.errors import ChatError, ConfigurationError, InvalidInputError
-from ragstone.testing import FailingChat, HangingChat, ScriptedChat
+from ragstone.testing import FailingChat, HangingChat, HashEmbedder, ScriptedChat
 
 SECRET = "the salary of Jane Doe"
 ANSWER = "It is 16 weeks [Source 1]."
@@ -161,6 +161,26 @@ async def test_an_export_holds_texts_only_when_asked():
     assert shown["messages"][-1]["content"].endswith(f"Question: {SECRET}")
     assert shown["page"]["results"][0]["text"] == f"Paid leave. {SECRET}."
     assert shown["reply"]["text"] == f"{ANSWER} {SECRET}"
+
+
+@pytest.mark.row("I10")
+async def test_an_export_holds_no_wording_of_a_variant_and_no_tag_that_was_found():
+    traces = rs.TraceStore()
+    rag = rs.RagPipeline(
+        embedder=HashEmbedder(),
+        chat=ScriptedChat("1. wages of everybody"),
+        multi_query=rs.MultiQueryOptions(variant_count=1),
+        tag_retrieval=rs.TagRetrievalOptions(min_score=0.0),
+        traces=traces,
+    )
+    await rag.ingest_text("Paid leave.", rs.DocumentMetadata(document_id="leave", tags={"topic": SECRET}))
+    page = await rag.retrieve(SECRET)
+    assert [arm.query for arm in page.arms] == [None, "wages of everybody"]
+    assert SECRET in page.notes["tags"]
+    plain, whole = traces.to_jsonl(), traces.to_jsonl(texts=True)
+    for text in (SECRET, "wages"):
+        assert text not in plain
+        assert text in whole
 
 
 def test_nothing_traced_is_an_empty_export():
