@@ -1,9 +1,10 @@
-"""Vector stores, and the keyword index and the store of parents in memory; one module each."""
+"""Vector stores, and the keyword index and the store of parents in memory; one module or package each."""
 
 from ragstone.stores.federated import FederatedVectorStore
 from ragstone.stores.keywords import InMemoryBm25Index
 from ragstone.stores.memory import InMemoryVectorStore
 from ragstone.stores.parents import InMemoryParentChunkStore
+from ragstone.stores.qdrant import QdrantSparseStore, QdrantStore
 from ragstone.stores.resilient import ResilientVectorStore
 
 __all__ = [
@@ -11,5 +12,7 @@ __all__ = [
     "InMemoryBm25Index",
     "InMemoryParentChunkStore",
     "InMemoryVectorStore",
+    "QdrantSparseStore",
+    "QdrantStore",
     "ResilientVectorStore",
 ]
