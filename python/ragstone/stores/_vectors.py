@@ -68,7 +68,8 @@ def checked_query(embedding: Vector, dimensions: int | None) -> Vector:
         DimensionMismatchError: It is of another length.
         InvalidVectorError: It holds NaN or infinity.
     """
-    query = np.asarray(embedding, dtype="<f4")
+    with np.errstate(over="ignore"):
+        query = np.asarray(embedding, dtype="<f4")
     if query.ndim != 1:
         raise InvalidInputError(f"the query has an embedding of shape {query.shape}, not (dimensions,)")
     if dimensions is not None and len(query) != dimensions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -42,7 +43,7 @@ class Server:
         self._server = _checked_server(server)
         self._api_key = api_key
         self._timeout = require_at_least("timeout", timeout, 1)
-        self._own: AsyncQdrantClient | None = None
+        self._own: tuple[asyncio.AbstractEventLoop | None, AsyncQdrantClient] | None = None
 
     async def told(self, action: str, work: Callable[[AsyncQdrantClient], Awaitable[T]]) -> T:
         """Await `work(client)`, its failure told as an error of a store."""
@@ -82,7 +83,7 @@ class Server:
         """Close the connections; a client that was handed in stays open."""
         own, self._own = self._own, None
         if own is not None:
-            await own.close()
+            await own[1].close()
 
     async def _check(self, name: str, dimensions: int, *, sparse: bool) -> None:
         from qdrant_client import models
@@ -103,21 +104,22 @@ class Server:
             )
 
     def _client(self) -> AsyncQdrantClient:
+        """The given client, else one of our own for the running event loop, to which connections are bound."""
         from qdrant_client import AsyncQdrantClient
 
         if not isinstance(self._server, str):
             return self._server
-        if self._own is None:
-            options: dict[str, Any] = {"location": _IN_MEMORY}
-            if self._server != _IN_MEMORY:
-                options = {"url": self._server, "api_key": self._api_key, "timeout": self._timeout}
-            self._own = AsyncQdrantClient(**options, check_compatibility=False)
-        return self._own
+        loop = None if self._server == _IN_MEMORY else asyncio.get_running_loop()
+        if self._own is None or self._own[0] is not loop:
+            options: dict[str, Any] = {"url": self._server, "api_key": self._api_key, "timeout": self._timeout}
+            client = AsyncQdrantClient(**options, check_compatibility=False) if loop else AsyncQdrantClient(_IN_MEMORY)
+            self._own = (loop, client)
+        return self._own[1]
 
 
 def checked_name(field: str, name: object) -> str:
     """The name of a collection, if it can be one."""
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or _FORBIDDEN & set(name):
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or name in {".", ".."} or _FORBIDDEN & set(name):
         raise ConfigurationError(
             f"{field} must be a name of 1 to {_LONGEST_NAME} characters, none of them one of "
             f'< > : " / \\ | ? *, not {name!r}'

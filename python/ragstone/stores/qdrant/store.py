@@ -79,6 +79,11 @@ class QdrantStore:
         self._ready = Once(self._prepare)
 
     @property
+    def collection(self) -> str:
+        """The collection's name."""
+        return self._collection
+
+    @property
     def dimensions(self) -> int:
         """Length of the vectors."""
         return self._dimensions
