@@ -85,6 +85,9 @@ chunkers: list[ChunkingStrategy] = [
 ]
 store: VectorStore = rs.stores.InMemoryVectorStore()
 searchable: SparseSearchable = rs.stores.InMemoryVectorStore()
+sparse_searchable: SparseSearchable = rs.stores.QdrantSparseStore(":memory:", collection="c", dimensions=2)
+federation: VectorStore = rs.stores.FederatedVectorStore({"a": store, "b": store}, primary="b")
+resilient: VectorStore = rs.stores.ResilientVectorStore(federation, retries=1, timeout=2.5, retry_on=(OSError,))
 parent_store: ParentChunkStore = rs.stores.InMemoryParentChunkStore()
 parsers: list[DocumentParser] = []
 
