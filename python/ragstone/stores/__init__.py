@@ -3,5 +3,12 @@
 from ragstone.stores.keywords import InMemoryBm25Index
 from ragstone.stores.memory import InMemoryVectorStore
 from ragstone.stores.parents import InMemoryParentChunkStore
+from ragstone.stores.pgvector import PgVectorSparseStore, PgVectorStore
 
-__all__ = ["InMemoryBm25Index", "InMemoryParentChunkStore", "InMemoryVectorStore"]
+__all__ = [
+    "InMemoryBm25Index",
+    "InMemoryParentChunkStore",
+    "InMemoryVectorStore",
+    "PgVectorSparseStore",
+    "PgVectorStore",
+]

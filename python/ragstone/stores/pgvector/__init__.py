@@ -1,0 +1,6 @@
+"""Chunks in PostgreSQL with the extension pgvector."""
+
+from ragstone.stores.pgvector.sparse import PgVectorSparseStore
+from ragstone.stores.pgvector.store import PgVectorStore
+
+__all__ = ["PgVectorSparseStore", "PgVectorStore"]

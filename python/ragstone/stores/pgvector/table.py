@@ -1,0 +1,150 @@
+"""The table of a collection: what it is called, and how it is read and written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ragstone.errors import ConfigurationError
+from ragstone.validation import require_in_range, require_int
+
+if TYPE_CHECKING:
+    from psycopg.sql import SQL, Composed, Identifier
+
+__all__ = ["MAX_DIMENSIONS", "MAX_NAME", "Table", "checked_name"]
+
+MAX_NAME: Final = 47
+"""Characters. PostgreSQL cuts a name at 63 bytes without a word, and `idx_{name}_document_id` adds 16."""
+
+MAX_DIMENSIONS: Final = 16_000
+"""Of a column of the type `vector`."""
+
+_MAX_VOCABULARY: Final = 1_000_000_000
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a collection.
+
+    Raises:
+        ConfigurationError: It is no ASCII identifier, or longer than `MAX_NAME`.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(
+            f"a collection's name consists of ASCII letters, digits and underscores and does not begin with a digit: "
+            f"{name!r} cannot be one"
+        )
+    if len(name) > MAX_NAME:
+        raise ConfigurationError(
+            f"a collection's name has at most {MAX_NAME} characters, so that PostgreSQL does not cut the names of its "
+            f"indexes: {name!r} has {len(name)}"
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A collection's table; `vocabulary` is the dimension of its sparse vectors, `None` where it has none.
+
+    Raises:
+        ConfigurationError: The name, `dimensions` or `vocabulary` cannot be.
+    """
+
+    name: str
+    dimensions: int
+    vocabulary: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        require_in_range("dimensions", require_int("dimensions", self.dimensions), 1, MAX_DIMENSIONS)
+        if self.vocabulary is not None:
+            require_in_range("vocabulary", require_int("vocabulary", self.vocabulary), 1, _MAX_VOCABULARY)
+
+    @property
+    def quoted(self) -> str:
+        """The name as PostgreSQL's functions take it; safe, for it is an identifier."""
+        return f'"{self.name}"'
+
+    @property
+    def identifier(self) -> Identifier:
+        """The name in a statement."""
+        from psycopg.sql import Identifier
+
+        return Identifier(self.name)
+
+    def index(self, suffix: str) -> Identifier:
+        """The name of one of its indexes in a statement."""
+        from psycopg.sql import Identifier
+
+        return Identifier(self.index_name(suffix))
+
+    def index_name(self, suffix: str) -> str:
+        """The name of one of its indexes."""
+        return f"idx_{self.name}_{suffix}"
+
+    def upsert(self) -> Composed:
+        """Insert or replace one row; a row without a sparse vector leaves an earlier one where it is."""
+        from psycopg.sql import SQL
+
+        sparse = self.vocabulary is not None
+        return SQL(
+            "INSERT INTO {table}"
+            " (document_id, chunk_index, text, metadata, start_offset, end_offset, embedding{column})"
+            " VALUES (%s, %s, %s, %s::jsonb, %s, %s, %s::vector{value})"
+            " ON CONFLICT (document_id, chunk_index) DO UPDATE SET text = EXCLUDED.text, metadata = EXCLUDED.metadata,"
+            " start_offset = EXCLUDED.start_offset, end_offset = EXCLUDED.end_offset, embedding = EXCLUDED.embedding"
+            "{assignment}"
+        ).format(
+            table=self.identifier,
+            column=SQL(", sparse_embedding" if sparse else ""),
+            value=SQL(", %s::sparsevec" if sparse else ""),
+            assignment=SQL(
+                ", sparse_embedding = COALESCE(EXCLUDED.sparse_embedding, {table}.sparse_embedding)" if sparse else ""
+            ).format(table=self.identifier),
+        )
+
+    def delete(self) -> Composed:
+        """Remove the rows of a document."""
+        from psycopg.sql import SQL
+
+        return SQL("DELETE FROM {} WHERE document_id = %s").format(self.identifier)
+
+    def embeddings(self) -> Composed:
+        """The vectors of keys, given as two arrays."""
+        from psycopg.sql import SQL
+
+        return SQL(
+            "SELECT document_id, chunk_index, embedding::real[]"
+            " FROM unnest(%s::text[], %s::bigint[]) AS wanted (document, index)"
+            " JOIN {} ON document_id = document AND chunk_index = index"
+        ).format(self.identifier)
+
+    def nearest(self, *, filtered: bool, floor: bool) -> Composed:
+        """The nearest rows by cosine distance. That of a zero vector, which is NaN, counts as 1."""
+        from psycopg.sql import SQL
+
+        distance = SQL("embedding <=> %(query)s::vector")
+        reached = SQL("1 - COALESCE(NULLIF({}, 'NaN'), 1) >= %(min_score)s" if floor else "TRUE").format(distance)
+        return self._page(distance, reached, filtered=filtered)
+
+    def greatest(self, *, filtered: bool, floor: bool) -> Composed:
+        """The rows of the largest dot products, which `<#>` gives negated; none that shares no term."""
+        from psycopg.sql import SQL
+
+        distance = SQL("sparse_embedding <#> %(query)s::sparsevec")
+        reached = SQL("{0} < 0 AND -({0}) >= %(min_score)s" if floor else "{0} < 0").format(distance)
+        return self._page(distance, reached, filtered=filtered)
+
+    def _page(self, distance: SQL, reached: Composed, *, filtered: bool) -> Composed:
+        from psycopg.sql import SQL
+
+        return SQL(
+            "SELECT document_id, chunk_index, text, metadata::text, start_offset, end_offset, {distance}"
+            " FROM {table} WHERE {reached}{filter} ORDER BY {distance} LIMIT %(top_k)s"
+        ).format(
+            distance=distance,
+            table=self.identifier,
+            reached=reached,
+            filter=SQL(" AND metadata @> %(filter)s::jsonb" if filtered else ""),
+        )
