@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from ragstone.stores import PgVectorSparseStore, PgVectorStore
+from ragstone.stores import PgVectorHybridStore, PgVectorSparseStore, PgVectorStore
 from ragstone.testing.store_contract import VectorStoreContract
 
 
@@ -32,3 +32,10 @@ class TestPgVectorStore(PgVectorContract):
 class TestPgVectorSparseStore(PgVectorContract):
     async def make_store(self, dimensions: int) -> PgVectorSparseStore:
         return PgVectorSparseStore(self.url, dimensions=dimensions, collection=f"test_{uuid4().hex}")
+
+
+@pytest.mark.row("K1")
+@pytest.mark.row("K2")
+class TestPgVectorHybridStore(PgVectorContract):
+    async def make_store(self, dimensions: int) -> PgVectorHybridStore:
+        return PgVectorHybridStore(self.url, dimensions=dimensions, collection=f"test_{uuid4().hex}")

@@ -26,7 +26,9 @@ class RecordingCursor(psycopg.AsyncCursor):
     order: ClassVar[list[int] | None] = None
 
     async def execute(self, query, params=None, **options):
-        text = query if isinstance(query, str) else query.as_string(self)
+        text = (
+            query.decode() if isinstance(query, bytes) else query if isinstance(query, str) else query.as_string(self)
+        )
         inside = self.connection.info.transaction_status == TransactionStatus.INTRANS
         self.sent.append(Sent(text, params, inside, id(self.connection)))
         return await super().execute(query, params, **options)

@@ -3,12 +3,13 @@
 from ragstone.stores.keywords import InMemoryBm25Index
 from ragstone.stores.memory import InMemoryVectorStore
 from ragstone.stores.parents import InMemoryParentChunkStore
-from ragstone.stores.pgvector import PgVectorSparseStore, PgVectorStore
+from ragstone.stores.pgvector import PgVectorHybridStore, PgVectorSparseStore, PgVectorStore
 
 __all__ = [
     "InMemoryBm25Index",
     "InMemoryParentChunkStore",
     "InMemoryVectorStore",
+    "PgVectorHybridStore",
     "PgVectorSparseStore",
     "PgVectorStore",
 ]

@@ -30,6 +30,12 @@ def in_use(pool):
     return stats["pool_size"] - stats["pool_available"]
 
 
+async def working_on(url, pattern):
+    """Wait until the server runs such a statement."""
+    while not await ask(url, "SELECT 1 FROM pg_stat_activity WHERE query LIKE %s", pattern):  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+
+
 @pytest.mark.case("S-067")
 async def test_every_search_gives_its_connection_back(postgres_url):
     async with recording_pool(postgres_url, 2) as pool:
@@ -139,11 +145,10 @@ async def test_refused_rows_do_not_stand_in_the_error(postgres_url):
 
 async def test_a_server_that_dies_in_the_middle_loses_and_doubles_nothing():
     with running_postgres() as server:
-        async with PgVectorStore(server.url, dimensions=2, timeout=3) as store:
+        async with PgVectorStore(server.url, dimensions=2, timeout=4) as store:
             await store.store(embedded("before", 3))
             writing = asyncio.create_task(store.store(embedded("during", 20_000)))
-            await asyncio.sleep(0.3)
-            assert not writing.done()
+            await working_on(server.url, "INSERT INTO%")
             server.stop(signal.SIGQUIT)
             with pytest.raises(StoreError, match="storing in PostgreSQL at"):
                 await writing

@@ -121,8 +121,15 @@ class Connections:
     def _made(self, conninfo: str) -> Pool:
         from psycopg_pool import AsyncConnectionPool
 
+        # Left to itself, a pool waits ever longer between trials after an outage, up to minutes.
         return AsyncConnectionPool(
-            conninfo, min_size=0, max_size=self._max_connections, timeout=self._timeout, open=False, name="ragstone"
+            conninfo,
+            min_size=0,
+            max_size=self._max_connections,
+            timeout=self._timeout,
+            reconnect_timeout=self._timeout,
+            open=False,
+            name="ragstone",
         )
 
     async def _open(self, pool: Pool) -> None:

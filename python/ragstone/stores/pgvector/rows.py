@@ -111,6 +111,6 @@ def _hit(row: Row, scale: ScoreScale) -> SearchResult:
 
 
 def _score(distance: float, scale: ScoreScale) -> float:
-    if scale is ScoreScale.DOT:
+    if scale is not ScoreScale.SIMILARITY:
         return -distance
     return 0.0 if math.isnan(distance) else 1.0 - distance

@@ -83,6 +83,8 @@ async def _table(connection: AsyncConnection[Any], table: Table) -> None:
             await _add_column(connection, table, SQL("{} BIGINT NOT NULL DEFAULT 0").format(Identifier(column)))
     if table.vocabulary is not None:
         await _sparse_column(connection, table, columns.get("sparse_embedding"))
+    if table.language is not None:
+        await _words_column(connection, table, table.language)
 
 
 async def _sparse_column(connection: AsyncConnection[Any], table: Table, held: int | None) -> None:
@@ -95,6 +97,30 @@ async def _sparse_column(connection: AsyncConnection[Any], table: Table, held: i
             f"the collection {table.name!r} is for sparse vectors over a vocabulary of {held}, and the store is set to "
             f"{table.vocabulary}: set vocabulary={held}, or run  ALTER TABLE {table.quoted} DROP COLUMN "
             "sparse_embedding, which discards every sparse vector, and ingest the documents again"
+        )
+
+
+async def _words_column(connection: AsyncConnection[Any], table: Table, language: str) -> None:
+    from psycopg.sql import SQL, Literal
+
+    known = "SELECT 1 FROM pg_ts_config WHERE cfgname = %s AND pg_ts_config_is_visible(oid)"
+    if not await _value(connection, known, [language]):
+        raise ConfigurationError(f"PostgreSQL has no text search configuration {language!r}: see them with  \\dF")
+    made = SQL("words tsvector GENERATED ALWAYS AS (to_tsvector({}, text)) STORED").format(
+        SQL("{}::regconfig").format(Literal(language))
+    )
+    held = await _value(
+        connection,
+        "SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid"
+        " AND a.attnum = d.adnum WHERE d.adrelid = to_regclass(%s) AND a.attname = 'words'",
+        [table.quoted],
+    )
+    if held is None:
+        await _add_column(connection, table, made)
+    elif f"to_tsvector('{language}'::regconfig," not in held:
+        raise ConfigurationError(
+            f"the words of the collection {table.name!r} are indexed as {held}, and the store is set to "
+            f"language={language!r}: set the same, or run  ALTER TABLE {table.quoted} DROP COLUMN words"
         )
 
 
@@ -155,6 +181,8 @@ async def _indexes(connection: AsyncConnection[Any], table: Table) -> None:
         await _index(connection, table, "embedding", "USING hnsw (embedding vector_cosine_ops)")
     if table.vocabulary is not None:
         await _index(connection, table, "sparse", "USING hnsw (sparse_embedding sparsevec_ip_ops)")
+    if table.language is not None:
+        await _index(connection, table, "words", "USING gin (words)")
 
 
 async def _index(connection: AsyncConnection[Any], table: Table, suffix: str, on: str) -> None:

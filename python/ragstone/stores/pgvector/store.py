@@ -24,7 +24,6 @@ from ragstone.validation import require_at_least, require_finite
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
-    from psycopg.sql import Composed
 
 __all__ = ["PgVectorStore"]
 
@@ -247,15 +246,20 @@ class PgVectorStore:
         await connection.execute(self._table.delete(), [document_id])
 
     async def _page(
-        self, statement: Callable[..., Composed], query: Binary, options: SearchOptions, scale: ScoreScale
+        self,
+        statement: Callable[..., bytes],
+        query: Binary,
+        options: SearchOptions,
+        scale: ScoreScale,
+        **further: Any,
     ) -> list[SearchResult]:
-        """The best rows by a statement that may be filtered and have a floor."""
+        """The best rows by a statement that may be filtered and have a floor; `further` are its own parameters."""
         top_k = require_at_least("top_k", options.top_k, 0)
         floor = require_finite("min_score", options.min_score)
         wanted = check_filter(options.metadata_filter) or {}
         if top_k == 0 or not metadata_fits(wanted):
             return []
-        parameters = {"query": query, "top_k": top_k, "min_score": floor, "filter": metadata_to_json(wanted)}
+        parameters = {**further, "query": query, "top_k": top_k, "min_score": floor, "filter": metadata_to_json(wanted)}
         async with self._working("searching") as connection:
             if self._version >= ITERATIVE_SCAN:
                 await connection.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")

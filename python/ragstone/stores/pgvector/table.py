@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, LiteralString
 
 from ragstone.errors import ConfigurationError
 from ragstone.validation import require_in_range, require_int
 
 if TYPE_CHECKING:
-    from psycopg.sql import SQL, Composed, Identifier
+    from psycopg.sql import Composed, Identifier
 
-__all__ = ["MAX_DIMENSIONS", "MAX_NAME", "Table", "checked_name"]
+__all__ = ["FILTER", "MAX_DIMENSIONS", "MAX_NAME", "Table", "checked_name"]
 
 MAX_NAME: Final = 47
 """Characters. PostgreSQL cuts a name at 63 bytes without a word, and `idx_{name}_document_id` adds 16."""
 
 MAX_DIMENSIONS: Final = 16_000
 """Of a column of the type `vector`."""
+
+_COSINE: Final[LiteralString] = "embedding <=> %(query)s::vector"
+_DOT: Final[LiteralString] = "sparse_embedding <#> %(query)s::sparsevec"
+FILTER: Final[LiteralString] = " AND metadata @> %(filter)s::jsonb"
+"""What a filter adds to a condition."""
 
 _MAX_VOCABULARY: Final = 1_000_000_000
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -45,21 +51,33 @@ def checked_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A collection's table; `vocabulary` is the dimension of its sparse vectors, `None` where it has none.
+    """A collection's table.
+
+    Attributes:
+        name: An ASCII identifier.
+        dimensions: Of its vectors.
+        vocabulary: The dimension of its sparse vectors; `None` where it has none.
+        language: The text search configuration that its words are indexed with; `None` where they are not.
 
     Raises:
-        ConfigurationError: The name, `dimensions` or `vocabulary` cannot be.
+        ConfigurationError: One of them cannot be.
     """
 
     name: str
     dimensions: int
     vocabulary: int | None = None
+    language: str | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name)
         require_in_range("dimensions", require_int("dimensions", self.dimensions), 1, MAX_DIMENSIONS)
         if self.vocabulary is not None:
             require_in_range("vocabulary", require_int("vocabulary", self.vocabulary), 1, _MAX_VOCABULARY)
+        if self.language is not None and not _NAME.fullmatch(self.language):
+            raise ConfigurationError(
+                f"language must be a text search configuration of PostgreSQL such as 'english' or 'simple', not "
+                f"{self.language!r}"
+            )
 
     @property
     def quoted(self) -> str:
@@ -120,31 +138,29 @@ class Table:
             " JOIN {} ON document_id = document AND chunk_index = index"
         ).format(self.identifier)
 
-    def nearest(self, *, filtered: bool, floor: bool) -> Composed:
+    def nearest(self, *, filtered: bool, floor: bool) -> bytes:
         """The nearest rows by cosine distance. That of a zero vector, which is NaN, counts as 1."""
-        from psycopg.sql import SQL
+        reached = f"1 - COALESCE(NULLIF({_COSINE}, 'NaN'), 1) >= %(min_score)s" if floor else "TRUE"
+        return _page(self.name, _COSINE, reached, filtered)
 
-        distance = SQL("embedding <=> %(query)s::vector")
-        reached = SQL("1 - COALESCE(NULLIF({}, 'NaN'), 1) >= %(min_score)s" if floor else "TRUE").format(distance)
-        return self._page(distance, reached, filtered=filtered)
-
-    def greatest(self, *, filtered: bool, floor: bool) -> Composed:
+    def greatest(self, *, filtered: bool, floor: bool) -> bytes:
         """The rows of the largest dot products, which `<#>` gives negated; none that shares no term."""
-        from psycopg.sql import SQL
+        reached = f"{_DOT} < 0" + (f" AND -({_DOT}) >= %(min_score)s" if floor else "")
+        return _page(self.name, _DOT, reached, filtered)
 
-        distance = SQL("sparse_embedding <#> %(query)s::sparsevec")
-        reached = SQL("{0} < 0 AND -({0}) >= %(min_score)s" if floor else "{0} < 0").format(distance)
-        return self._page(distance, reached, filtered=filtered)
 
-    def _page(self, distance: SQL, reached: Composed, *, filtered: bool) -> Composed:
-        from psycopg.sql import SQL
+@lru_cache(maxsize=256)
+def _page(name: str, distance: LiteralString, reached: LiteralString, filtered: bool) -> bytes:
+    """The rows of the smallest distances, as text, which psycopg keeps prepared; putting it together is not free."""
+    from psycopg.sql import SQL, Identifier
 
-        return SQL(
-            "SELECT document_id, chunk_index, text, metadata::text, start_offset, end_offset, {distance}"
-            " FROM {table} WHERE {reached}{filter} ORDER BY {distance} LIMIT %(top_k)s"
-        ).format(
-            distance=distance,
-            table=self.identifier,
-            reached=reached,
-            filter=SQL(" AND metadata @> %(filter)s::jsonb" if filtered else ""),
-        )
+    statement = SQL(
+        "SELECT document_id, chunk_index, text, metadata::text, start_offset, end_offset, {distance}"
+        " FROM {table} WHERE {reached}{filter} ORDER BY {distance} LIMIT %(top_k)s"
+    ).format(
+        distance=SQL(distance),
+        table=Identifier(name),
+        reached=SQL(reached),
+        filter=SQL(FILTER if filtered else ""),
+    )
+    return statement.as_bytes(None)
