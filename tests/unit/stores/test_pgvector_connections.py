@@ -7,9 +7,11 @@ import signal
 
 import numpy as np
 import pytest
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool
 
 from ragstone.errors import DimensionMismatchError, StoreError
-from ragstone.models import EmbeddedChunk, SearchOptions, TextChunk
+from ragstone.models import ChunkKey, EmbeddedChunk, SearchOptions, TextChunk
 from ragstone.stores import PgVectorStore
 from support.pgvector import ask, new_name, recording_pool
 from support.postgres_server import running_postgres
@@ -89,6 +91,18 @@ async def test_a_pool_of_the_users_is_left_open(postgres_url):
         async with PgVectorStore(pool, dimensions=2, collection=new_name()) as store:
             await store.store(embedded("a", 1))
         assert not pool.closed
+        await store.delete_collection(store.collection)
+
+
+async def test_a_pool_of_the_users_may_be_set_up_in_its_own_way(postgres_url):
+    settings = {"row_factory": dict_row, "autocommit": True, "prepare_threshold": None}
+    async with AsyncConnectionPool(postgres_url, kwargs=settings, open=False, min_size=1) as pool:
+        store = PgVectorStore(pool, dimensions=2, collection=new_name())
+        await store.store(embedded("a", 2))
+        await store.replace_document("a", embedded("a", 1))
+        assert len(await store.search(ONE, PAGE)) == 1
+        assert await store.embeddings([ChunkKey("a", 0)]) == [pytest.approx(ONE)]
+        assert await store.collection_exists(store.collection)
         await store.delete_collection(store.collection)
 
 

@@ -171,6 +171,22 @@ async def test_a_key_that_was_dropped_is_told(postgres_url):
             await store.store([embedded("a", 0, vector(1, 0))])
 
 
+async def test_a_server_without_pgvector_is_told(postgres_url):
+    class BareCursor(RecordingCursor):
+        async def fetchall(self):
+            rows = await super().fetchall()
+            return [] if "pg_available_extensions" in self.sent[-1].statement else rows
+
+    database = new_name()
+    await ask(postgres_url, f"CREATE DATABASE {database}")
+    pool = recording_pool(postgres_url.removesuffix("postgres") + database)
+    pool.kwargs["cursor_factory"] = BareCursor
+    async with pool:
+        with pytest.raises(StoreError, match="does not have the extension pgvector: install it"):
+            await PgVectorStore(pool, dimensions=2).initialize()
+    await ask(postgres_url, f"DROP DATABASE {database}")
+
+
 async def test_a_table_of_somebody_else_is_left_alone(postgres_url):
     async with opened(postgres_url) as store:
         await ask(postgres_url, f"CREATE TABLE {store.collection} (id int, text text)")
@@ -444,6 +460,58 @@ async def test_writers_of_the_same_chunks_do_not_lock_each_other_out(postgres_ur
         chunks = [embedded(f"d{n}", n, vector(1, n)) for n in range(50)]
         await asyncio.gather(*(store.store(chunks[:: (-1) ** turn]) for turn in range(12)))
         assert len(await store.search(vector(1, 0), SearchOptions(top_k=100))) == 50
+
+
+async def test_writers_and_deleters_of_one_document_do_not_lock_each_other_out(postgres_url):
+    async with opened(postgres_url) as store:
+        chunks = [embedded("d", n, vector(1, n)) for n in range(40)]
+        await store.store(chunks[::-1])
+        for _ in range(5):
+            await asyncio.gather(
+                *(store.store(chunks) for _ in range(3)),
+                *(store.delete_by_document_id("d") for _ in range(3)),
+                *(store.replace_document("d", chunks[turn:]) for turn in range(3)),
+            )
+        await store.replace_document("d", chunks[:3])
+        assert await ask(postgres_url, f"SELECT count(*) FROM {store.collection}") == [(3,)]
+
+
+@pytest.mark.parametrize("times", [2, 3])
+async def test_a_write_that_is_broken_off_as_a_deadlock_is_tried_again(postgres_url, times):
+    class BrokenOffCursor(RecordingCursor):
+        left = times
+
+        async def executemany(self, query, rows, **options):
+            if type(self).left:
+                type(self).left -= 1
+                await self.execute("DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$")
+            await super().executemany(query, rows, **options)
+
+    pool = recording_pool(postgres_url)
+    pool.kwargs["cursor_factory"] = BrokenOffCursor
+    async with pool, opened(pool) as store:
+        writing = store.store([embedded("a", 0, vector(1, 0))])
+        if times == 2:
+            await writing
+        else:
+            with pytest.raises(StoreError, match=r"DeadlockDetected.*try again"):
+                await writing
+        assert len(await store.search(vector(1, 0), SearchOptions(top_k=5))) == (1 if times == 2 else 0)
+
+
+async def test_what_is_stored_just_so_is_not_written_again(postgres_url):
+    async with opened(postgres_url) as store:
+        chunks = [embedded("d", n, vector(1, n), {"n": n, "at": 0.5}) for n in range(40)]
+        await store.store(chunks)
+        versions = await ask(postgres_url, f"SELECT ctid::text, xmin::text FROM {store.collection}")
+        for _ in range(15):
+            await store.store(chunks)
+            await store.replace_document("d", chunks)
+        assert await ask(postgres_url, f"SELECT ctid::text, xmin::text FROM {store.collection}") == versions
+        await store.replace_document("d", [*chunks[:2], embedded("d", 2, vector(1, 2), {"n": 2.0, "at": 0.5})])
+        async with PgVectorStore(postgres_url + BY_INDEX, dimensions=2, collection=store.collection) as other:
+            hits = await other.search(vector(1, 0), SearchOptions(top_k=100))
+        assert [repr(hit.chunk.metadata["n"]) for hit in hits] == ["0", "1", "2.0"]
 
 
 async def test_the_last_of_a_batch_wins(postgres_url):

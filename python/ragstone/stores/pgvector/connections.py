@@ -28,14 +28,12 @@ Pool: TypeAlias = "AsyncConnectionPool[AsyncConnection[Any]]"
 _LONGEST_TIMEOUT: Final = 600.0
 _SECRETS: Final = frozenset({"password", "passfile", "sslpassword", "sslkey"})
 _MEANING: Final[Mapping[str, str]] = {
-    "0A000": "the server does not have the extension pgvector: install it there",
     "40P01": "another writer changed the same chunks in another order: try again",
     "42501": "the user lacks a right: grant it, or have somebody else prepare the table and the extension",
     "42704": "the type is unknown: the extension pgvector was dropped, or is not in the search path",
     "42P01": "the table was dropped behind the store's back: the next call makes it again",
     "42P10": "the table has no unique index on exactly (document_id, chunk_index): make one",
     "53300": "the server has no connection left: raise its max_connections, or lower the store's",
-    "58P01": "the server does not have the extension pgvector: install it there",
 }
 
 

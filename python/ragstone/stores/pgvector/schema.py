@@ -53,6 +53,8 @@ async def prepare(connection: AsyncConnection[Any], table: Table) -> Version:
 async def _extension(connection: AsyncConnection[Any]) -> Version:
     version = await _value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     if version is None:
+        if not await _value(connection, "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"):
+            raise StoreError("the PostgreSQL server does not have the extension pgvector: install it there")
         await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('ragstone', 0))")
         await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         version = await _value(connection, "SELECT extversion FROM pg_extension WHERE extname = 'vector'")

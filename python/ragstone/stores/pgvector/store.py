@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
 __all__ = ["PgVectorStore"]
+
+_TRIALS: Final = 3
 
 
 class PgVectorStore:
@@ -94,8 +96,7 @@ class PgVectorStore:
         """
         rows = await offload(rows_of, tuple(chunks), self._table)
         if rows:
-            async with self._working("storing") as connection:
-                await self._upsert(connection, rows)
+            await self._written("storing", lambda connection: self._upsert(connection, rows, keep_sparse=True))
 
     async def replace_document(self, document_id: str, chunks: Sequence[EmbeddedChunk]) -> None:
         """Put these chunks in the place of all that the document has, in one transaction.
@@ -109,13 +110,7 @@ class PgVectorStore:
         if not rows:
             await self.delete_by_document_id(document_id)
             return
-        async with self._working("replacing a document") as connection:
-            # Without it, the second of two replacements at once would not see, and not delete, what the first inserts.
-            await connection.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", [f"{self._table.name} {document_id}"]
-            )
-            await self._delete(connection, document_id)
-            await self._upsert(connection, rows)
+        await self._written("replacing a document", lambda connection: self._replace(connection, document_id, rows))
 
     async def delete_by_document_id(self, document_id: str) -> None:
         """Remove every chunk of a document; neither a document nor a table that is not there is an error.
@@ -130,7 +125,7 @@ class PgVectorStore:
         async with self._connections.failing("deleting a document"):
             try:
                 async with self._connections.transaction() as connection:
-                    await self._delete(connection, document_id)
+                    await connection.execute(self._table.delete(), [document_id])
             except UndefinedTable:
                 return
 
@@ -156,7 +151,7 @@ class PgVectorStore:
         wanted = [key for key in keys if fits(key.document_id)]
         if not wanted:
             return [None] * len(keys)
-        async with self._working("reading embeddings") as connection:
+        async with self._connections.failing("reading embeddings"), self._transaction() as connection:
             columns = [[key.document_id for key in wanted], [key.chunk_index for key in wanted]]
             rows = await fetch(connection, self._table.embeddings(), columns)
         found = {ChunkKey(name, index): np.array(vector, dtype=np.float32) for name, index, vector in rows}
@@ -224,26 +219,44 @@ class PgVectorStore:
             self._version = await prepare(connection, self._table)
 
     @asynccontextmanager
-    async def _working(self, doing: str) -> AsyncGenerator[AsyncConnection[Any]]:
+    async def _transaction(self) -> AsyncGenerator[AsyncConnection[Any]]:
         """A connection in a transaction, the table being ready."""
         from psycopg.errors import UndefinedTable
 
-        async with self._connections.failing(doing):
-            await self._prepared()
-            try:
-                async with self._connections.transaction() as connection:
-                    yield connection
-            except UndefinedTable:
-                self._prepared.reset()
-                raise
+        await self._prepared()
+        try:
+            async with self._connections.transaction() as connection:
+                yield connection
+        except UndefinedTable:
+            self._prepared.reset()
+            raise
 
-    async def _upsert(self, connection: AsyncConnection[Any], rows: Sequence[Row]) -> None:
+    async def _written(self, doing: str, write: Callable[[AsyncConnection[Any]], Awaitable[None]]) -> None:
+        """Write in a transaction; one that PostgreSQL breaks off, since another waits for it, is tried again."""
+        from psycopg.errors import DeadlockDetected
+
+        async with self._connections.failing(doing):
+            for trial in range(1, _TRIALS + 1):
+                try:
+                    async with self._transaction() as connection:
+                        await write(connection)
+                except DeadlockDetected:
+                    if trial == _TRIALS:
+                        raise
+                else:
+                    return
+
+    async def _replace(self, connection: AsyncConnection[Any], document_id: str, rows: Sequence[Row]) -> None:
+        # Without it, the second of two replacements at once would not see, and not delete, what the first inserts.
+        lock = f"{self._table.name} {document_id}"
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", [lock])
+        await self._upsert(connection, rows, keep_sparse=False)
+        await connection.execute(self._table.delete_others(), [document_id, [row[1] for row in rows]])
+
+    async def _upsert(self, connection: AsyncConnection[Any], rows: Sequence[Row], *, keep_sparse: bool) -> None:
         async with connection.cursor() as cursor:
             send_binary(cursor)
-            await cursor.executemany(self._table.upsert(), rows)
-
-    async def _delete(self, connection: AsyncConnection[Any], document_id: str) -> None:
-        await connection.execute(self._table.delete(), [document_id])
+            await cursor.executemany(self._table.upsert(keep_sparse=keep_sparse), rows)
 
     async def _page(
         self,
@@ -260,7 +273,7 @@ class PgVectorStore:
         if top_k == 0 or not metadata_fits(wanted):
             return []
         parameters = {**further, "query": query, "top_k": top_k, "min_score": floor, "filter": metadata_to_json(wanted)}
-        async with self._working("searching") as connection:
+        async with self._connections.failing("searching"), self._transaction() as connection:
             if self._version >= ITERATIVE_SCAN:
                 await connection.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
             rows = await fetch(connection, statement(filtered=bool(wanted), floor=floor != 0), parameters)

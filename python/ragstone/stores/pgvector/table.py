@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, LiteralString
@@ -26,6 +27,14 @@ _DOT: Final[LiteralString] = "sparse_embedding <#> %(query)s::sparsevec"
 FILTER: Final[LiteralString] = " AND metadata @> %(filter)s::jsonb"
 """What a filter adds to a condition."""
 
+_PLACEHOLDERS: Final[Mapping[str, LiteralString]] = {
+    "text": "%s",
+    "metadata": "%s::jsonb",
+    "start_offset": "%s",
+    "end_offset": "%s",
+    "embedding": "%s::vector",
+    "sparse_embedding": "%s::sparsevec",
+}
 _MAX_VOCABULARY: Final = 1_000_000_000
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -101,26 +110,37 @@ class Table:
         """The name of one of its indexes."""
         return f"idx_{self.name}_{suffix}"
 
-    def upsert(self) -> Composed:
-        """Insert or replace one row; a row without a sparse vector leaves an earlier one where it is."""
-        from psycopg.sql import SQL
+    def upsert(self, *, keep_sparse: bool) -> Composed:
+        """Insert or replace one row, unless it is there just so.
 
-        sparse = self.vocabulary is not None
+        With `keep_sparse` a row without a sparse vector leaves an earlier one where it is. A row that is left alone
+        costs no place in the index, where pgvector loses sight of a vector that it was given more than ten times, until
+        PostgreSQL has cleaned up. Metadata is compared as text, for as JSONB 2 equals 2.0.
+        """
+        from psycopg.sql import SQL, Identifier
+
+        columns = [column for column in _PLACEHOLDERS if column != "sparse_embedding" or self.vocabulary is not None]
+        new = [SQL("EXCLUDED.{}").format(Identifier(column)) for column in columns]
+        old = [SQL("{}.{}").format(self.identifier, Identifier(column)) for column in columns]
+        if keep_sparse and self.vocabulary is not None:
+            new[-1] = SQL("COALESCE({}, {})").format(new[-1], old[-1])
         return SQL(
-            "INSERT INTO {table}"
-            " (document_id, chunk_index, text, metadata, start_offset, end_offset, embedding{column})"
-            " VALUES (%s, %s, %s, %s::jsonb, %s, %s, %s::vector{value})"
-            " ON CONFLICT (document_id, chunk_index) DO UPDATE SET text = EXCLUDED.text, metadata = EXCLUDED.metadata,"
-            " start_offset = EXCLUDED.start_offset, end_offset = EXCLUDED.end_offset, embedding = EXCLUDED.embedding"
-            "{assignment}"
+            "INSERT INTO {table} (document_id, chunk_index, {columns}) VALUES (%s, %s, {values})"
+            " ON CONFLICT (document_id, chunk_index) DO UPDATE SET ({columns}) = ROW ({new})"
+            " WHERE ({old}, {table}.metadata::text) IS DISTINCT FROM ({new}, EXCLUDED.metadata::text)"
         ).format(
             table=self.identifier,
-            column=SQL(", sparse_embedding" if sparse else ""),
-            value=SQL(", %s::sparsevec" if sparse else ""),
-            assignment=SQL(
-                ", sparse_embedding = COALESCE(EXCLUDED.sparse_embedding, {table}.sparse_embedding)" if sparse else ""
-            ).format(table=self.identifier),
+            columns=SQL(", ").join(map(Identifier, columns)),
+            values=SQL(", ").join(SQL(_PLACEHOLDERS[column]) for column in columns),
+            new=SQL(", ").join(new),
+            old=SQL(", ").join(old),
         )
+
+    def delete_others(self) -> Composed:
+        """Remove the rows of a document but those of some indices."""
+        from psycopg.sql import SQL
+
+        return SQL("DELETE FROM {} WHERE document_id = %s AND chunk_index <> ALL (%s::int[])").format(self.identifier)
 
     def delete(self) -> Composed:
         """Remove the rows of a document."""
