@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PgVectorStore"]
 
-_TRIALS: Final = 3
+_TRIALS: Final = 5
 
 
 class PgVectorStore:
@@ -122,12 +122,14 @@ class PgVectorStore:
 
         if not fits(document_id):
             return
+
+        async def delete() -> None:
+            async with self._connections.transaction() as connection:
+                await connection.execute(self._table.delete(), [document_id])
+
         async with self._connections.failing("deleting a document"):
-            try:
-                async with self._connections.transaction() as connection:
-                    await connection.execute(self._table.delete(), [document_id])
-            except UndefinedTable:
-                return
+            with suppress(UndefinedTable):
+                await _persistently(delete)
 
     async def search(self, embedding: Vector, options: SearchOptions) -> list[SearchResult]:
         """Return the nearest chunks that match the filter and reach `min_score`, best first; ties by key.
@@ -232,19 +234,14 @@ class PgVectorStore:
             raise
 
     async def _written(self, doing: str, write: Callable[[AsyncConnection[Any]], Awaitable[None]]) -> None:
-        """Write in a transaction; one that PostgreSQL breaks off, since another waits for it, is tried again."""
-        from psycopg.errors import DeadlockDetected
+        """Write in a transaction, the table being ready."""
+
+        async def once() -> None:
+            async with self._transaction() as connection:
+                await write(connection)
 
         async with self._connections.failing(doing):
-            for trial in range(1, _TRIALS + 1):
-                try:
-                    async with self._transaction() as connection:
-                        await write(connection)
-                except DeadlockDetected:
-                    if trial == _TRIALS:
-                        raise
-                else:
-                    return
+            await _persistently(once)
 
     async def _replace(self, connection: AsyncConnection[Any], document_id: str, rows: Sequence[Row]) -> None:
         # Without it, the second of two replacements at once would not see, and not delete, what the first inserts.
@@ -278,3 +275,13 @@ class PgVectorStore:
                 await connection.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
             rows = await fetch(connection, statement(filtered=bool(wanted), floor=floor != 0), parameters)
         return hits(rows, scale)
+
+
+async def _persistently(write: Callable[[], Awaitable[None]]) -> None:
+    """Write; what PostgreSQL breaks off, since writers wait for each other in a circle, is tried again."""
+    from psycopg.errors import DeadlockDetected
+
+    for _ in range(_TRIALS - 1):
+        with suppress(DeadlockDetected):
+            return await write()
+    return await write()
