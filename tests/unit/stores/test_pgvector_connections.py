@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 
 import numpy as np
 import pytest
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from ragstone.errors import DimensionMismatchError, StoreError
+from ragstone.errors import DimensionMismatchError, MissingDependencyError, StoreError
 from ragstone.models import ChunkKey, EmbeddedChunk, SearchOptions, TextChunk
 from ragstone.stores import PgVectorStore
 from support.pgvector import ask, new_name, recording_pool
@@ -173,3 +174,10 @@ async def test_a_server_that_dies_in_the_middle_loses_and_doubles_nothing():
             assert len(await store.search(ONE, everything)) == 3
             await store.store(embedded("during", 100))
             assert len(await store.search(ONE, everything)) == 103
+
+
+@pytest.mark.parametrize("package", ["psycopg", "psycopg_pool"])
+def test_a_missing_package_is_told_with_the_command(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=rf"'{package}'.*pip install 'ragstone\[pgvector\]'"):
+        PgVectorStore("postgresql://localhost/db", dimensions=2)

@@ -61,7 +61,8 @@ class Connections:
     """
 
     def __init__(self, server: str | Pool, *, max_connections: int, timeout: float) -> None:
-        require("psycopg_pool", extra="pgvector", purpose="Storing in PostgreSQL")
+        for package in ("psycopg", "psycopg_pool"):
+            require(package, extra="pgvector", purpose="Storing in PostgreSQL")
         self._max_connections = require_at_least("max_connections", max_connections, 1)
         self._timeout = require_in_range("timeout", timeout, 0.001, _LONGEST_TIMEOUT)
         self._settings = _parsed(server) if isinstance(server, str) else {}
