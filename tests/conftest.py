@@ -42,6 +42,14 @@ def chroma_url() -> Iterator[str]:
         yield url
 
 
+def postgres_url() -> Iterator[str]:
+    """The URL of a real PostgreSQL with pgvector that lives as long as the tests run."""
+    from support.postgres_server import running_postgres
+
+    with running_postgres() as server:
+        yield server.url
+
+
 class Ledger:
     """Which tests claim which rows and cases, and how they ended."""
 

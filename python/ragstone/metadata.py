@@ -171,11 +171,17 @@ def metadata_from_json(text: str) -> dict[str, MetadataValue]:
         MetadataError: The text is not such an encoding.
     """
     try:
-        entries = cast("Mapping[str, object]", json.loads(text))
+        entries = cast("Mapping[str, object]", json.loads(text, parse_int=_number))
         restored = {key: _from_plain(value) for key, value in entries.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MetadataError(f"stored metadata cannot be read: {error}") from error
     return check_metadata(restored)
+
+
+def _number(digits: str) -> int | float:
+    """What was beyond `MAX_INTEGER` was written as a float: databases drop its exponent."""
+    number = int(digits)
+    return number if abs(number) <= MAX_INTEGER else float(digits)
 
 
 def _from_plain(value: object) -> object:

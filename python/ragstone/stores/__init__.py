@@ -5,6 +5,7 @@ from ragstone.stores.federated import FederatedVectorStore
 from ragstone.stores.keywords import InMemoryBm25Index
 from ragstone.stores.memory import InMemoryVectorStore
 from ragstone.stores.parents import InMemoryParentChunkStore
+from ragstone.stores.pgvector import PgVectorHybridStore, PgVectorSparseStore, PgVectorStore
 from ragstone.stores.qdrant import QdrantSparseStore, QdrantStore
 from ragstone.stores.redis import RedisVectorStore
 from ragstone.stores.resilient import ResilientVectorStore
@@ -15,6 +16,9 @@ __all__ = [
     "InMemoryBm25Index",
     "InMemoryParentChunkStore",
     "InMemoryVectorStore",
+    "PgVectorHybridStore",
+    "PgVectorSparseStore",
+    "PgVectorStore",
     "QdrantSparseStore",
     "QdrantStore",
     "RedisVectorStore",
