@@ -15,8 +15,10 @@ class Once:
         >>> import asyncio
         >>> async def main() -> list[str]:
         ...     done: list[str] = []
+        ...
         ...     async def prepare() -> None:
         ...         done.append("prepared")
+        ...
         ...     once = Once(prepare)
         ...     await asyncio.gather(once(), once())
         ...     return done
