@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
-from support.azure_search_service import KEY, Service, running_azure_search
 
 from ragstone.ports import VectorStore
 from ragstone.stores import AzureAISearchStore
 from ragstone.testing.store_contract import VectorStoreContract
+from support.azure_search_service import KEY, Service, running_azure_search
 
 
 @pytest.fixture(scope="class", autouse=True)

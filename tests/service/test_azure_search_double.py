@@ -10,6 +10,7 @@ from azure.search.documents.aio import SearchClient
 from azure.search.documents.indexes import models as schema
 from azure.search.documents.indexes.aio import SearchIndexClient
 from azure.search.documents.models import VectorizedQuery
+
 from support.azure_search_service import KEY, Service, running_azure_search
 
 DOCUMENTS = [

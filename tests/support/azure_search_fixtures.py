@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.azure_search_service import KEY, Service
-
 from ragstone.models import SearchOptions, SearchResult
 from ragstone.stores import AzureAISearchStore
 from ragstone.testing._samples import query
+from support.azure_search_service import KEY, Service
 
 INDEX = "chunks"
 
@@ -16,7 +15,9 @@ INDEX = "chunks"
 def make_store(service: Service, **options: Any) -> AzureAISearchStore:
     """A store of two dimensions that waits for nothing and tries once."""
     settings = {"dimensions": 2, "indexing_delay": 0.0, "max_retries": 0, **options}
-    return AzureAISearchStore(service.url, settings.pop("index_name", INDEX), settings.pop("credential", KEY), **settings)
+    return AzureAISearchStore(
+        service.url, settings.pop("index_name", INDEX), settings.pop("credential", KEY), **settings
+    )
 
 
 async def everything(store: AzureAISearchStore, **options: Any) -> list[SearchResult]:

@@ -153,10 +153,10 @@ class Service:
         status = 400 if failure is not None else self.refuse(document)
         if status is not None:
             return {"key": key, "status": False, "errorMessage": failure or "refused", "statusCode": status}
+        created = action != "delete" and key not in index.documents
         index.pending.append((time.monotonic() + self.lag, key, None if action == "delete" else document))
         if not self.lag:
             index.settle()
-        created = action != "delete" and key not in index.documents
         return {"key": key, "status": True, "errorMessage": None, "statusCode": 201 if created else 200}
 
     def _search(self, index: Index, request: Request) -> Reply:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ragstone.errors import ConfigurationError, StoreError
 from ragstone.extras import require
@@ -13,10 +13,31 @@ if TYPE_CHECKING:
     from azure.core.credentials import AzureKeyCredential
     from azure.core.credentials_async import AsyncTokenCredential
     from azure.core.exceptions import AzureError, HttpResponseError
-    from azure.search.documents.aio import SearchClient
     from azure.search.documents.indexes.aio import SearchIndexClient
+    from azure.search.documents.models import IndexingResult
 
-__all__ = ["clients", "translated"]
+__all__ = ["Documents", "clients", "translated"]
+
+
+class Documents(Protocol):
+    """What is used of the vendor's client of one index, with the types that it leaves open."""
+
+    async def upload_documents(self, documents: list[dict[str, Any]]) -> Sequence[IndexingResult]:
+        """Insert or replace documents; say of each how it went."""
+        ...
+
+    async def delete_documents(self, documents: list[dict[str, Any]]) -> Sequence[IndexingResult]:
+        """Delete documents by their keys; say of each how it went."""
+        ...
+
+    async def search(self, **query: Any) -> AsyncIterable[dict[str, Any]]:
+        """Run a query; its pages are fetched as the hits are asked for."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
 
 _REASONS: Final = {
     401: "the credential was refused: check credential",
@@ -36,7 +57,7 @@ def clients(
     timeout: float,
     max_retries: int,
     retry_pause: float,
-) -> tuple[SearchIndexClient, SearchClient]:
+) -> tuple[SearchIndexClient, Documents]:
     """The client that manages indexes, and that of the documents of one.
 
     Raises:
@@ -61,11 +82,12 @@ def clients(
         "retry_status": max_retries,
         "retry_backoff_factor": retry_pause,
     }
-    return SearchIndexClient(endpoint, key, **settings), SearchClient(endpoint, index_name, key, **settings)
+    documents = cast("Documents", SearchClient(endpoint, index_name, key, **settings))
+    return SearchIndexClient(endpoint, key, **settings), documents
 
 
 @contextmanager
-def translated(action: str, index_name: str, *, told: bool = False) -> Iterator[None]:
+def translated(action: str, index_name: str, *, told: bool = False) -> Generator[None]:
     """Raise what the client raises as `StoreError`.
 
     Args:
@@ -91,9 +113,9 @@ def _reason(error: AzureError, *, told: bool) -> str:
         said = _REASONS.get(status) or (_message(error) if told else "") or "the service refused or failed"
         return f"HTTP {status}: {said}"
     if isinstance(error, ServiceResponseError):
-        return "no answer in time, or the connection broke off: raise timeout, or check that the service is well"
+        return "no answer in time: raise timeout, or check that the service is well"
     if isinstance(error, ServiceRequestError):
-        return "no connection: check endpoint and that the service runs"
+        return "no connection, or it broke off: check endpoint and that the service runs"
     return f"the request failed ({type(error).__name__})"
 
 

@@ -108,7 +108,7 @@ def _section(definition: Definition, name: str) -> Definition:
 
 def _add(section: Definition, part: str, wanted: Sequence[Definition]) -> bool:
     """Add what a part of a section lacks; say whether it lacked something."""
-    held = section.get(part) or []
+    held: Sequence[Definition] = section.get(part) or ()
     missing = [item for item in wanted if _named(held, item["name"]) is None]
     section[part] = [*held, *missing]
     return bool(missing)
@@ -156,10 +156,17 @@ def _check_vectors(existing: Definition, wanted: Definition, subject: str) -> No
             expected=held["dimensions"],
             actual=ours["dimensions"],
         )
-    section = existing.get("vectorSearch") or {}
-    profile = _named(section.get("profiles"), held.get("vectorSearchProfile") or "") or {}
-    algorithm = _named(section.get("algorithms"), profile.get("algorithm", "")) or {}
-    parameters = algorithm.get("hnswParameters") or algorithm.get("exhaustiveKnnParameters") or {}
-    metric = parameters.get("metric") or "cosine"
+    metric = _metric(existing.get("vectorSearch") or {}, held.get("vectorSearchProfile") or "")
     if metric != "cosine":
         raise ConfigurationError(f"{subject} compares vectors by {metric} instead of cosine: name another index")
+
+
+def _metric(vectors: Definition, profile: str) -> str:
+    """How a profile compares vectors; by cosine where it does not say."""
+    named = _named(vectors.get("profiles"), profile) or {}
+    algorithm = _named(vectors.get("algorithms"), str(named.get("algorithm"))) or {}
+    for part in ("hnswParameters", "exhaustiveKnnParameters"):
+        parameters: Definition = algorithm.get(part) or {}
+        if "metric" in parameters:
+            return str(parameters["metric"])
+    return "cosine"

@@ -31,6 +31,7 @@ from ragstone.validation import require_at_least, require_bool, require_finite, 
 if TYPE_CHECKING:
     from azure.core.credentials import AzureKeyCredential
     from azure.core.credentials_async import AsyncTokenCredential
+    from azure.search.documents.models import IndexingResult
 
 __all__ = ["AzureAISearchStore"]
 
@@ -129,8 +130,8 @@ class AzureAISearchStore:
     async def store(self, chunks: Sequence[EmbeddedChunk]) -> None:
         """Insert or replace chunks by (document_id, chunk_index).
 
-        The service takes up to 1000 chunks or 16 MB at a time; where a later batch fails, the earlier ones are stored,
-        and storing all again is harmless.
+        Up to 1000 chunks or 1 MB go out at a time; where a later batch fails, the earlier ones are stored, and storing
+        all again is harmless.
 
         Raises:
             DimensionMismatchError: A vector is of another length; nothing was stored.
@@ -292,7 +293,7 @@ class AzureAISearchStore:
             )
         return float(score)
 
-    def _check_outcome(self, outcome: Sequence[Any], name: Callable[[str], str], action: str) -> None:
+    def _check_outcome(self, outcome: Sequence[IndexingResult], name: Callable[[str], str], action: str) -> None:
         failed = [item for item in outcome if not item.succeeded]
         if failed:
             raise StoreError(
