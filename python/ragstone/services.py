@@ -110,7 +110,26 @@ class JsonService:
         Raises:
             ServiceError: The service refused, or failed too often.
         """
-        response = await self._answered(path, payload, private, stream=False)
+        return await self.request("POST", path, payload, private=private)
+
+    async def request(
+        self, method: str, path: str, payload: Mapping[str, Any] | bytes | None = None, *, private: Sequence[str] = ()
+    ) -> bytes:
+        """Send a request of any method, as `post` does.
+
+        Args:
+            method: `"GET"`, `"DELETE"` or another one that may be repeated.
+            path: As in `post`.
+            payload: Sent as JSON, `bytes` being JSON already; nothing is sent when left out.
+            private: As in `post`.
+
+        Returns:
+            The body of the answer.
+
+        Raises:
+            ServiceError: The service refused, or failed too often.
+        """
+        response = await self._answered(method, path, payload, private, stream=False)
         return response.content
 
     async def stream(
@@ -131,7 +150,7 @@ class JsonService:
         """
         import httpx
 
-        response = await self._answered(path, payload, private, stream=True)
+        response = await self._answered("POST", path, payload, private, stream=True)
         try:
             pieces = cast("AsyncGenerator[bytes, None]", response.aiter_bytes())
             async with aclosing(pieces), aclosing(read_events(pieces)) as events:
@@ -153,12 +172,18 @@ class JsonService:
             await own[1].aclose()
 
     async def _answered(
-        self, path: str, payload: Mapping[str, Any], private: Sequence[str], *, stream: bool
+        self,
+        method: str,
+        path: str,
+        payload: Mapping[str, Any] | bytes | None,
+        private: Sequence[str],
+        *,
+        stream: bool,
     ) -> httpx.Response:
         """Send until the service takes the request; with `stream`, the body is still to be read and closed."""
         from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
-        content = json.dumps(payload).encode("ascii")
+        content = payload if payload is None or isinstance(payload, bytes) else json.dumps(payload).encode("ascii")
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._max_retries + 1),
             retry=retry_if_exception(_worth_another),
@@ -166,15 +191,17 @@ class JsonService:
             before_sleep=self._note,
             reraise=True,
         )
-        return await retrying(self._send, path, content, private, stream)
+        return await retrying(self._send, method, path, content, private, stream)
 
-    async def _send(self, path: str, content: bytes, private: Sequence[str], stream: bool) -> httpx.Response:
+    async def _send(
+        self, method: str, path: str, content: bytes | None, private: Sequence[str], stream: bool
+    ) -> httpx.Response:
         import httpx
 
         client = self._client()
         try:
             request = client.build_request(
-                "POST", self._base_url + path, content=content, headers=self._headers, timeout=self._timeout
+                method, self._base_url + path, content=content, headers=self._headers, timeout=self._timeout
             )
             response = await client.send(request, stream=stream)
             if response.is_success:
@@ -293,7 +320,7 @@ def _holds_error(event: object) -> bool:
 
 def _message_of(body: object) -> str:
     """What the service says of an error, in the forms that are common; empty for any other."""
-    for key in ("detail", "error", "message"):
+    for key in ("detail", "message", "error", "message"):
         if isinstance(body, dict) and key in body:
             body = cast("dict[str, Any]", body)[key]
     return " ".join(body.split())[:_MESSAGE_LENGTH] if isinstance(body, str) else ""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ragstone.concurrency import AdaptiveOffload, offload
 from ragstone.engine.dense import Quantization, VectorIndex
 from ragstone.engine.sparse import SparseIndex
-from ragstone.errors import DimensionMismatchError, InvalidInputError
+from ragstone.errors import InvalidInputError
 from ragstone.models import (
     ChunkKey,
     EmbeddedChunk,
@@ -18,11 +16,11 @@ from ragstone.models import (
     SearchResult,
     TextChunk,
     Vector,
-    Vectors,
 )
 from ragstone.sparse_vector import SparseVector
 from ragstone.stores._columns import columns, name_of, of_document
 from ragstone.stores._shelf import Shelf
+from ragstone.stores._vectors import stacked
 
 __all__ = ["InMemoryVectorStore"]
 
@@ -160,7 +158,7 @@ class InMemoryVectorStore:
             return
         chunks = [item.chunk for item in embedded]
         ids, places, metadata = columns(chunks)
-        vectors = _stacked(embedded, self._index.dimensions)
+        vectors = stacked(embedded, self._index.dimensions)
         sparse = _sparse_vectors(embedded)
         with self._shelf.changing(set(ids)):
             self._index.upsert(ids, places, vectors, metadata)
@@ -174,7 +172,7 @@ class InMemoryVectorStore:
             return
         chunks = of_document(document_id, [item.chunk for item in embedded])
         _, places, metadata = columns(chunks)
-        vectors = _stacked(embedded, self._index.dimensions)
+        vectors = stacked(embedded, self._index.dimensions)
         sparse = _sparse_vectors(embedded)
         with self._shelf.changing((document_id,)):
             self._index.replace_document(document_id, places, vectors, metadata)
@@ -189,24 +187,6 @@ class InMemoryVectorStore:
             self._index.remove(document_id)
             self._sparse.remove(document_id)
             self._shelf.replace(document_id, ())
-
-
-def _stacked(embedded: Sequence[EmbeddedChunk], dimensions: int | None) -> Vectors:
-    """The vectors as one matrix, shape (n, dimensions); without `dimensions` the first vector decides."""
-    expected = dimensions
-    for item in embedded:
-        shape = np.shape(item.embedding)
-        if len(shape) != 1:
-            raise InvalidInputError(f"{name_of(item.chunk)} has an embedding of shape {shape}, not (dimensions,)")
-        if expected is None:
-            expected = shape[0]
-        if shape[0] != expected:
-            raise DimensionMismatchError(
-                f"{name_of(item.chunk)} has {shape[0]} dimensions instead of {expected}",
-                expected=expected,
-                actual=shape[0],
-            )
-    return np.stack([item.embedding for item in embedded])
 
 
 def _sparse_vectors(embedded: Sequence[EmbeddedChunk]) -> list[SparseVector] | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from ragstone.metadata import MetadataValue, check_filter
+from ragstone.metadata import MetadataValue
 
 __all__ = ["document_filter", "instant", "metadata_filter", "plain_number", "plain_text"]
 
@@ -15,11 +15,8 @@ _OPERATORS: Final = re.compile(r"""[+|"()'\\*~-]""")
 _MICROSECONDS: Final = 1000
 
 
-def metadata_filter(wanted: Mapping[str, object] | None) -> str | None:
-    """The OData filter of a metadata filter: one `any` over `metadata_entries` an entry; `None` for no filter.
-
-    Raises:
-        MetadataError: As `check_filter`.
+def metadata_filter(wanted: Mapping[str, MetadataValue]) -> str | None:
+    """The OData filter of a checked metadata filter: one `any` over `metadata_entries` an entry; `None` for no entry.
 
     Example:
         >>> metadata_filter({"band's name": "rock 'n' roll"})
@@ -28,12 +25,10 @@ def metadata_filter(wanted: Mapping[str, object] | None) -> str | None:
         "metadata_entries/any(m: m/key eq 'page' and m/numberValue eq 3) and \
 metadata_entries/any(m: m/key eq 'draft' and m/boolValue eq false)"
     """
-    checked = check_filter(wanted)
-    if checked is None:
-        return None
-    return " and ".join(
-        f"metadata_entries/any(m: m/key eq {_quoted(key)} and {_condition(value)})" for key, value in checked.items()
+    clauses = (
+        f"metadata_entries/any(m: m/key eq {_quoted(key)} and {_condition(value)})" for key, value in wanted.items()
     )
+    return " and ".join(clauses) or None
 
 
 def document_filter(document_id: str) -> str:

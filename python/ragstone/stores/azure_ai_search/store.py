@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import numpy as np
-
 from ragstone.errors import InvalidInputError, StoreError
 from ragstone.models import EmbeddedChunk, ScoreScale, SearchOptions, SearchResult, Vector
 from ragstone.stores._columns import name_of
 from ragstone.stores._once import Once
-from ragstone.stores._vectors import check_embeddings, check_query
+from ragstone.stores._vectors import checked_filter, checked_query, checked_vectors
 from ragstone.stores.azure_ai_search.calls import clients, translated
 from ragstone.stores.azure_ai_search.documents import RETURNED, batches, chunk_of, document_of, id_of
 from ragstone.stores.azure_ai_search.filters import document_filter, metadata_filter, plain_text
@@ -26,7 +24,7 @@ from ragstone.stores.azure_ai_search.settings import (
     check_name,
     check_neighbors,
 )
-from ragstone.validation import require_at_least, require_bool, require_finite, require_in_range
+from ragstone.validation import require_at_least, require_bool, require_in_range
 
 if TYPE_CHECKING:
     from azure.core.credentials import AzureKeyCredential
@@ -139,12 +137,12 @@ class AzureAISearchStore:
             InvalidInputError: A document id or a metadata entry is too long to filter by; nothing was stored.
             StoreError: The service failed, or refused a chunk.
         """
-        check_embeddings(chunks, self._dimensions)
+        if not chunks:
+            return
+        checked_vectors(chunks, self._dimensions)
         latest = {item.chunk.key: item for item in chunks}
         documents = [document_of(item) for item in latest.values()]
         names = {id_of(key): name_of(item.chunk) for key, item in latest.items()}
-        if not documents:
-            return
         await self._prepared()
         for batch in batches(documents):
             with translated(f"store {len(batch)} chunks from {names[batch[0]['id']]} on", self._name):
@@ -164,16 +162,14 @@ class AzureAISearchStore:
             MetadataError: A filter value is `None` or of no known kind.
             StoreError: The service failed.
         """
-        check_query(embedding, self._dimensions)
-        top = require_at_least("top_k", options.top_k, 0)
-        floor = require_finite("min_score", options.min_score)
-        condition = metadata_filter(options.metadata_filter)
+        vector, top = checked_query(embedding, self._dimensions), options.top_k
+        condition = metadata_filter(checked_filter(options))
         await self._prepared()
-        if top == 0 or not np.any(embedding):
+        if top == 0 or not vector.any():
             return []
-        found = await self._query(top=top, filter=condition, **self._vector_query(embedding, top))
+        found = await self._query(top=top, filter=condition, **self._vector_query(vector, top))
         hits = _ranked(found, lambda hit: _cosine(hit["@search.score"]), ScoreScale.SIMILARITY)
-        return [hit for hit in hits if floor == 0.0 or hit.score >= floor]
+        return [hit for hit in hits if options.min_score == 0.0 or hit.score >= options.min_score]
 
     async def hybrid_search(self, text: str, embedding: Vector, options: SearchOptions) -> list[SearchResult]:
         """Return the page that the service fuses from its keyword and vector search, best first.
@@ -187,14 +183,13 @@ class AzureAISearchStore:
             StoreError: The service failed, or did not rank though it was asked to.
             RagError: As `search`.
         """
-        check_query(embedding, self._dimensions)
-        top = require_at_least("top_k", options.top_k, 0)
-        condition = metadata_filter(options.metadata_filter)
+        vector, top = checked_query(embedding, self._dimensions), options.top_k
+        condition = metadata_filter(checked_filter(options))
         if self._semantic and not text.strip():
             raise InvalidInputError("semantic ranking needs a query text, and this one is blank")
         await self._prepared()
         top = min(top, RANKED) if self._semantic else top
-        query = self._text_query(text) | (self._vector_query(embedding, top) if np.any(embedding) else {})
+        query = self._text_query(text) | (self._vector_query(vector, top) if vector.any() else {})
         if top == 0 or not query:
             return []
         found = await self._query(top=top, filter=condition, **query)
@@ -267,13 +262,12 @@ class AzureAISearchStore:
             }
         return query
 
-    def _vector_query(self, embedding: Vector, top: int) -> dict[str, Any]:
+    def _vector_query(self, vector: Vector, top: int) -> dict[str, Any]:
         from azure.search.documents.models import VectorizedQuery
 
         enough = top <= (self._neighbors_count or _DEFAULT_NEIGHBORS)
         neighbors = self._neighbors_count if enough else top
-        vector = np.asarray(embedding, dtype=np.float32).tolist()
-        query = VectorizedQuery(vector=vector, k_nearest_neighbors=neighbors, fields="embedding")
+        query = VectorizedQuery(vector=vector.tolist(), k_nearest_neighbors=neighbors, fields="embedding")
         return {"vector_queries": [query], "vector_filter_mode": "preFilter"}
 
     async def _query(self, **query: Any) -> list[dict[str, Any]]:
