@@ -13,6 +13,7 @@ import numpy as np
 from ragstone.errors import InvalidInputError, MetadataError, StoreError
 from ragstone.metadata import Metadata, MetadataValue, matches, metadata_from_json, metadata_to_json
 from ragstone.models import ChunkKey, EmbeddedChunk, TextChunk
+from ragstone.stores._batches import packed
 from ragstone.stores._columns import name_of
 from ragstone.stores.azure_ai_search.filters import instant, plain_number
 
@@ -83,18 +84,11 @@ def batches(documents: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]
 
     The service takes 16 MB, but encoding as much would hold up the event loop; a larger document travels alone.
     """
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for document in documents:
-        embedding = document["embedding"] or ()
-        weight = len(json.dumps({**document, "embedding": None})) + _BYTES_OF_A_NUMBER * len(embedding)
-        if batch and (len(batch) == _MOST_ACTIONS or size + weight > _MOST_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(document)
-        size += weight
-    if batch:
-        yield batch
+    return packed(documents, _weight, most=_MOST_ACTIONS, heaviest=_MOST_BYTES)
+
+
+def _weight(document: dict[str, Any]) -> int:
+    return len(json.dumps({**document, "embedding": None})) + _BYTES_OF_A_NUMBER * len(document["embedding"] or ())
 
 
 def _entry(key: str, value: MetadataValue) -> dict[str, Any]:
