@@ -147,7 +147,7 @@ class AzureAISearchStore:
         for batch in batches(documents):
             with translated(f"store {len(batch)} chunks from {names[batch[0]['id']]} on", self._name):
                 outcome = await self._documents.upload_documents(batch)
-            self._check_outcome(outcome, names.__getitem__, "store")
+            self._check_outcome(outcome, lambda key: names.get(key, key), "store")
         await asyncio.sleep(self._delay)
 
     async def search(self, embedding: Vector, options: SearchOptions) -> list[SearchResult]:

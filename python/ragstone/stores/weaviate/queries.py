@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ragstone.metadata import MetadataValue
 from ragstone.models import Vector
@@ -71,10 +71,11 @@ def _equal(name: str, value: MetadataValue) -> dict[str, Any]:
 
 def _literal(value: object, name: str = "") -> str:
     """A value in GraphQL, whose strings are JSON's; names of enumerations are bare."""
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_literal(item, str(key))}" for key, item in value.items()) + "}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ",".join(_literal(item) for item in value) + "]"
+    if isinstance(value, dict):
+        entries = cast("dict[str, object]", value).items()
+        return "{" + ",".join(f"{key}:{_literal(item, key)}" for key, item in entries) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_literal, cast("list[object]", value))) + "]"
     if name in ("operator", "fusionType") and value in _BARE:
         return str(value)
     return json.dumps(value, ensure_ascii=False)

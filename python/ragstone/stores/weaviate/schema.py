@@ -163,7 +163,8 @@ def _properties() -> Sequence[dict[str, Any]]:
 
 def _check(found: Mapping[str, Any], tenant: str | None) -> None:
     name = found["class"]
-    distance = (found.get("vectorIndexConfig") or {}).get("distance", "cosine")
+    vectors: Mapping[str, Any] = found.get("vectorIndexConfig") or {}
+    distance = vectors.get("distance", "cosine")
     if distance != "cosine":
         raise ConfigurationError(f"the class {name!r} compares vectors by {distance!r} instead of cosine: name another")
     for item in found["properties"]:
@@ -171,7 +172,8 @@ def _check(found: Mapping[str, Any], tenant: str | None) -> None:
             raise ConfigurationError(
                 f"the class {name!r} splits document_id into words, so that one id could match another: name another"
             )
-    tenants = bool((found.get("multiTenancyConfig") or {}).get("enabled"))
+    tenancy: Mapping[str, Any] = found.get("multiTenancyConfig") or {}
+    tenants = bool(tenancy.get("enabled"))
     if tenants != (tenant is not None):
         raise ConfigurationError(
             f"the class {name!r} {'needs a' if tenants else 'has no'} tenant: set tenant accordingly"
