@@ -1,5 +1,6 @@
 """Vector stores, and the keyword index and the store of parents in memory; one module or package each."""
 
+from ragstone.stores.azure_ai_search import AzureAISearchStore
 from ragstone.stores.chroma import ChromaStore
 from ragstone.stores.federated import FederatedVectorStore
 from ragstone.stores.keywords import InMemoryBm25Index
@@ -9,8 +10,10 @@ from ragstone.stores.pgvector import PgVectorHybridStore, PgVectorSparseStore, P
 from ragstone.stores.qdrant import QdrantSparseStore, QdrantStore
 from ragstone.stores.redis import RedisVectorStore
 from ragstone.stores.resilient import ResilientVectorStore
+from ragstone.stores.weaviate import WeaviateStore
 
 __all__ = [
+    "AzureAISearchStore",
     "ChromaStore",
     "FederatedVectorStore",
     "InMemoryBm25Index",
@@ -23,4 +26,5 @@ __all__ = [
     "QdrantStore",
     "RedisVectorStore",
     "ResilientVectorStore",
+    "WeaviateStore",
 ]

@@ -1,0 +1,5 @@
+"""Weaviate as a vector store."""
+
+from ragstone.stores.weaviate.store import WeaviateStore
+
+__all__ = ["WeaviateStore"]
