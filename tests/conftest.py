@@ -42,6 +42,7 @@ def chroma_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """The URL of a real PostgreSQL with pgvector that lives as long as the tests run."""
     from support.postgres_server import running_postgres

@@ -13,11 +13,11 @@ use crate::key::{ChunkKey, DocumentId};
 use crate::pool;
 
 /// What readers wait for at a time, unless a single document is more: so many chunks, or so many bytes of text.
-const TURN: usize = 512;
-const TURN_BYTES: usize = 1 << 18;
+const TURN: usize = 256;
+const TURN_BYTES: usize = 1 << 17;
 
 /// Turns that are analysed while those before them are merged: enough to divide, few enough to hold.
-const BLOCK: usize = 8;
+const BLOCK: usize = 16;
 
 /// Chunks to be written.
 pub(super) struct Batch<'a> {
