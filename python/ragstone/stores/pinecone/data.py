@@ -96,7 +96,8 @@ class Data:
             answer = await self._asked(index, path, None, doing, missing={})
             try:
                 found += [item["id"] for item in answer.get("vectors") or () if is_of_prefix(item["id"], prefix)]
-                following = (answer.get("pagination") or {}).get("next")
+                pagination: Any = answer.get("pagination")
+                following = None if pagination is None else pagination.get("next")
             except (KeyError, TypeError, AttributeError) as error:
                 raise self._nonsense() from error
             if not following:

@@ -281,11 +281,12 @@ class PineconeStore:
         empty: list[str] = []
         for item, vector in items:
             values = self._values(item, vector)
-            record = {"id": record_id(item.chunk), "metadata": record_metadata(item.chunk), **(values or {})}
+            identity, metadata = record_id(item.chunk), record_metadata(item.chunk)
             if values is None:
-                empty.append(record["id"])
+                empty.append(identity)
             else:
-                records.append(Record(item.chunk, json.dumps(record).encode("ascii")))
+                content = json.dumps({"id": identity, "metadata": metadata, **values}).encode("ascii")
+                records.append(Record(item.chunk, content))
         return records, empty
 
 
