@@ -35,6 +35,7 @@ D = TypeVar("D", bound=RestDouble)
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     double: RestDouble
 
     def handle_any(self) -> None:

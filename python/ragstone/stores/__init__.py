@@ -7,6 +7,7 @@ from ragstone.stores.keywords import InMemoryBm25Index
 from ragstone.stores.memory import InMemoryVectorStore
 from ragstone.stores.parents import InMemoryParentChunkStore
 from ragstone.stores.pgvector import PgVectorHybridStore, PgVectorSparseStore, PgVectorStore
+from ragstone.stores.pinecone import PineconeSparseStore, PineconeStore
 from ragstone.stores.qdrant import QdrantSparseStore, QdrantStore
 from ragstone.stores.redis import RedisVectorStore
 from ragstone.stores.resilient import ResilientVectorStore
@@ -22,6 +23,8 @@ __all__ = [
     "PgVectorHybridStore",
     "PgVectorSparseStore",
     "PgVectorStore",
+    "PineconeSparseStore",
+    "PineconeStore",
     "QdrantSparseStore",
     "QdrantStore",
     "RedisVectorStore",
