@@ -105,7 +105,8 @@ def page(run: Run) -> str:
         "",
         f"Versions: {_named(first['versions'])}.",
         "",
-        *map(_circumstances, run.about),
+        *map(_command, run.about),
+        *(f"\n{documents}" for documents in dict.fromkeys(map(_documents, run.about))),
     ]
     for task in run.tasks:
         script = _script(task)
@@ -113,18 +114,22 @@ def page(run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _circumstances(about: dict[str, Any]) -> str:
-    """Say what one run measured, and on which documents."""
+def _command(about: dict[str, Any]) -> str:
+    """Say what one run was."""
+    return (
+        f"- `{about['command']}` on {about['date']}: rounds a figure {about['repeats']}, seconds a round "
+        f"{about['budget']:g}."
+    )
+
+
+def _documents(about: dict[str, Any]) -> str:
+    """Say on which documents one run measured."""
     texts = (
         f"the lines of a file, {about['corpus']}"
         if about["corpus"]
         else f"pieces, at most 512 characters long, of the documentation in {_named(about['sources'])}"
     )
-    return (
-        f"- `{about['command']}` on {about['date']}: rounds a figure {about['repeats']}, seconds a round "
-        f"{about['budget']:g}. "
-        f"The {about['documents']:,} documents are {texts}; the questions are made from their words."
-    )
+    return f"The {about['documents']:,} documents are {texts}; the questions are made from their words."
 
 
 def _quiet(about: dict[str, Any]) -> str:
