@@ -52,12 +52,13 @@ def checked_vectors(embedded: Sequence[EmbeddedChunk], dimensions: int | None) -
         bad = embedded[int(np.argmin(finite))]
         raise InvalidVectorError(f"{name_of(bad.chunk)} has an embedding with NaN or infinity")
     for item in embedded:
-        try:
-            (item.chunk.document_id + item.chunk.text).encode()
-        except UnicodeEncodeError:
-            raise InvalidInputError(
-                f"{name_of(item.chunk)} holds half of a surrogate pair, which is no character"
-            ) from None
+        for field in ("text", "document_id"):
+            try:
+                getattr(item.chunk, field).encode()
+            except UnicodeEncodeError:
+                raise InvalidInputError(
+                    f"{name_of(item.chunk)} holds half of a surrogate pair in its {field}, which is no character"
+                ) from None
     return vectors
 
 
