@@ -142,7 +142,7 @@ async def test_an_embedder_that_hangs_is_cancelled_with_the_call(technique):
 async def test_an_embedder_that_fails_leaves_the_keywords(technique):
     embedder = FailingEmbedder(after=1000, dimensions=512)
     rag = await built(technique, embedder=embedder, chat=ScriptedChat(ANSWERS))
-    embedder._after = 0
+    embedder._failure.after = 0
     page = await rag.retrieve(QUERY, options_of(technique))
     assert "leave" in names(page)
     assert any("the dense arm failed" in warning for warning in page.warnings)

@@ -7,7 +7,7 @@ import pytest
 import ragstone as rs
 from ragstone.errors import CapabilityError, ConfigurationError, IndexMismatchError
 from ragstone.stores import InMemoryBm25Index, InMemoryVectorStore
-from ragstone.testing.fakes import FailingEmbedder, HashEmbedder
+from ragstone.testing.embedders import FailingEmbedder, HashEmbedder
 
 TEXTS = {
     "leave": "Parents get 16 weeks of paid leave after a birth.",

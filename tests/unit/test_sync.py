@@ -9,7 +9,7 @@ import pytest
 
 import ragstone as rs
 from ragstone.errors import ConfigurationError, ParseError
-from ragstone.testing.fakes import HashEmbedder
+from ragstone.testing.embedders import HashEmbedder
 
 
 @pytest.mark.row("L5")

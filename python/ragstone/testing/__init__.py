@@ -1,6 +1,6 @@
 """What tests of programs, stores and adapters need.
 
-The fakes need no model and no service: embedders in `fakes`, sparse encoders in `sparse_fakes`, chat models in
+The fakes need no model and no service: embedders in `embedders`, sparse encoders in `sparse_encoders`, chat models in
 `chat`, rerankers in `rerankers`, web searches in `web_search`, of each one that works, one that fails and one that
 hangs; and in `clock` a clock that stands still. `ragstone.testing.store_contract` is the suite that every vector store
 passes; it needs pytest, pytest-asyncio and hypothesis, which only that module imports.
@@ -8,9 +8,9 @@ passes; it needs pytest, pytest-asyncio and hypothesis, which only that module i
 
 from ragstone.testing.chat import ChatRequest, FailingChat, HangingChat, ScriptedChat
 from ragstone.testing.clock import SettableClock
-from ragstone.testing.fakes import EmbedRequest, FailingEmbedder, HangingEmbedder, HashEmbedder
+from ragstone.testing.embedders import EmbedRequest, FailingEmbedder, HangingEmbedder, HashEmbedder
 from ragstone.testing.rerankers import FailingReranker, HangingReranker, RerankRequest, ScriptedReranker
-from ragstone.testing.sparse_fakes import FailingSparseEncoder, HangingSparseEncoder, HashSparseEncoder
+from ragstone.testing.sparse_encoders import FailingSparseEncoder, HangingSparseEncoder, HashSparseEncoder
 from ragstone.testing.web_search import FailingWebSearch, HangingWebSearch, ScriptedWebSearch, WebRequest
 
 __all__ = [

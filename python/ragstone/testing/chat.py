@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ragstone.errors import ChatError
 from ragstone.models import ChatDelta, ChatMessage, ChatReply, TokenUsage
+from ragstone.testing._faults import Gate, PlannedFailure
 from ragstone.validation import require_at_least
 
 __all__ = ["ChatRequest", "FailingChat", "HangingChat", "Reply", "ScriptedChat"]
@@ -144,15 +144,14 @@ class FailingChat(ScriptedChat):
         replies: str | Sequence[Reply] | Callable[[Sequence[ChatMessage]], Reply] = "",
     ) -> None:
         super().__init__(replies)
-        self._error = error or ChatError("the chat model failed, as the test told it to")
-        self._after = require_at_least("after", after, 0)
+        self._failure = PlannedFailure(error or ChatError("the chat model failed, as the test told it to"), after)
         self._said = said
 
     def _next(self, messages: Sequence[ChatMessage]) -> Reply:
-        return self._error if self.calls > self._after else super()._next(messages)
+        return self._failure.error if self._failure.is_due(self.calls) else super()._next(messages)
 
 
-class HangingChat(ScriptedChat):
+class HangingChat(ScriptedChat, Gate):
     """A `ScriptedChat` that does not answer until `release` is set, to test cancellation and time limits.
 
     Attributes:
@@ -170,14 +169,7 @@ class HangingChat(ScriptedChat):
     ) -> None:
         super().__init__(replies)
         self._said = said
-        self.started = asyncio.Event()
-        self.release = asyncio.Event()
-        self.cancelled = 0
+        Gate.__init__(self)
 
     async def _pause(self) -> None:
-        self.started.set()
-        try:
-            await self.release.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
+        await self._held()

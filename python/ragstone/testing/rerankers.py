@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ragstone.errors import RerankError
-from ragstone.validation import require_at_least
+from ragstone.testing._faults import Gate, PlannedFailure
 
 __all__ = ["FailingReranker", "HangingReranker", "RerankRequest", "Scores", "ScriptedReranker"]
 
@@ -77,8 +76,7 @@ class FailingReranker(ScriptedReranker):
 
     def __init__(self, error: Exception | None = None, *, after: int = 0, scores: Scores | None = None) -> None:
         super().__init__(scores)
-        self._error = error or RerankError("the reranker failed, as the test told it to")
-        self._after = require_at_least("after", after, 0)
+        self._failure = PlannedFailure(error or RerankError("the reranker failed, as the test told it to"), after)
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """Record the call; raise the error once `after` calls have succeeded.
@@ -87,12 +85,11 @@ class FailingReranker(ScriptedReranker):
             Exception: The `error` handed to the constructor.
         """
         scores = await super().rerank(query, texts)
-        if self.calls > self._after:
-            raise self._error
+        self._failure.strike(self.calls)
         return scores
 
 
-class HangingReranker(ScriptedReranker):
+class HangingReranker(ScriptedReranker, Gate):
     """A `ScriptedReranker` that does not answer until `release` is set, to test cancellation and time limits.
 
     Attributes:
@@ -103,9 +100,7 @@ class HangingReranker(ScriptedReranker):
 
     def __init__(self, scores: Scores | None = None) -> None:
         super().__init__(scores)
-        self.started = asyncio.Event()
-        self.release = asyncio.Event()
-        self.cancelled = 0
+        Gate.__init__(self)
 
     async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """Record the call, wait for `release`, then answer.
@@ -114,10 +109,5 @@ class HangingReranker(ScriptedReranker):
             asyncio.CancelledError: The caller was cancelled; counted in `cancelled`.
         """
         scores = await super().rerank(query, texts)
-        self.started.set()
-        try:
-            await self.release.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
+        await self._held()
         return scores

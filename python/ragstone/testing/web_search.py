@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ragstone.errors import WebSearchError
 from ragstone.models import WebResult
-from ragstone.validation import require_at_least
+from ragstone.testing._faults import Gate, PlannedFailure
 
 __all__ = ["FailingWebSearch", "HangingWebSearch", "ScriptedWebSearch", "WebRequest"]
 
@@ -67,8 +66,7 @@ class FailingWebSearch(ScriptedWebSearch):
 
     def __init__(self, error: Exception | None = None, *, after: int = 0, results: Sequence[WebResult] = ()) -> None:
         super().__init__(results)
-        self._error = error or WebSearchError("the web search failed, as the test told it to")
-        self._after = require_at_least("after", after, 0)
+        self._failure = PlannedFailure(error or WebSearchError("the web search failed, as the test told it to"), after)
 
     async def search(self, query: str, *, max_results: int) -> list[WebResult]:
         """Record the call; raise the error once `after` calls have succeeded.
@@ -77,12 +75,11 @@ class FailingWebSearch(ScriptedWebSearch):
             Exception: The `error` handed to the constructor.
         """
         results = await super().search(query, max_results=max_results)
-        if self.calls > self._after:
-            raise self._error
+        self._failure.strike(self.calls)
         return results
 
 
-class HangingWebSearch(ScriptedWebSearch):
+class HangingWebSearch(ScriptedWebSearch, Gate):
     """A `ScriptedWebSearch` that does not answer until `release` is set, to test cancellation and time limits.
 
     Attributes:
@@ -93,9 +90,7 @@ class HangingWebSearch(ScriptedWebSearch):
 
     def __init__(self, results: Sequence[WebResult] = ()) -> None:
         super().__init__(results)
-        self.started = asyncio.Event()
-        self.release = asyncio.Event()
-        self.cancelled = 0
+        Gate.__init__(self)
 
     async def search(self, query: str, *, max_results: int) -> list[WebResult]:
         """Record the call, wait for `release`, then answer.
@@ -104,10 +99,5 @@ class HangingWebSearch(ScriptedWebSearch):
             asyncio.CancelledError: The caller was cancelled; counted in `cancelled`.
         """
         results = await super().search(query, max_results=max_results)
-        self.started.set()
-        try:
-            await self.release.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
+        await self._held()
         return results

@@ -13,7 +13,7 @@ from ragstone.cli import main
 from ragstone.cli.arguments import build_parser
 from ragstone.errors import MissingDependencyError
 from ragstone.persistence import IndexDirectory
-from ragstone.testing.fakes import HashEmbedder
+from ragstone.testing.embedders import HashEmbedder
 
 HANDBOOK = """\
 # Handbook

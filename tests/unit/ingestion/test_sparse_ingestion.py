@@ -77,7 +77,7 @@ async def test_a_document_without_sparse_vectors_is_not_unchanged_once_the_encod
     store = InMemoryVectorStore()
     rag = pipeline(encoder, store=store)
     assert (await rag.ingest_text(TEXT, about("leave"))).warnings
-    encoder._after = 100
+    encoder._failure.after = 100
     healed = await rag.ingest_text(TEXT, about("leave"))
     assert (healed.status, healed.warnings) == (IngestionStatus.STORED, ())
     assert await found(rag) == [("leave", 0)]

@@ -186,7 +186,7 @@ async def test_an_embedder_that_fails_altogether_is_the_calls_error():
     embedder = FailingEmbedder(after=6)
     rag = await pipeline(embedder=embedder, chat=chat_of(hyde="anything"), hyde=OPTIONS)
     assert embedder.calls == 0
-    embedder._after = 0
+    embedder._failure.after = 0
     with pytest.raises(EmbeddingError):
         await rag.retrieve("paid leave")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -13,6 +12,7 @@ import numpy as np
 from ragstone.errors import EmbeddingError
 from ragstone.models import Vectors
 from ragstone.ports import InputType
+from ragstone.testing._faults import Gate, PlannedFailure
 from ragstone.validation import require_at_least
 
 __all__ = ["EmbedRequest", "FailingEmbedder", "HangingEmbedder", "HashEmbedder"]
@@ -101,8 +101,7 @@ class FailingEmbedder(HashEmbedder):
 
     def __init__(self, error: Exception | None = None, *, after: int = 0, dimensions: int = 64) -> None:
         super().__init__(dimensions)
-        self._error = error or EmbeddingError("the embedder failed, as the test told it to")
-        self._after = require_at_least("after", after, 0)
+        self._failure = PlannedFailure(error or EmbeddingError("the embedder failed, as the test told it to"), after)
 
     async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Vectors:
         """Record the call; raise the error once `after` calls have succeeded.
@@ -111,12 +110,11 @@ class FailingEmbedder(HashEmbedder):
             Exception: The `error` handed to the constructor.
         """
         vectors = await super().embed(texts, input_type=input_type)
-        if self.calls > self._after:
-            raise self._error
+        self._failure.strike(self.calls)
         return vectors
 
 
-class HangingEmbedder(HashEmbedder):
+class HangingEmbedder(HashEmbedder, Gate):
     """A `HashEmbedder` that does not answer until `release` is set, to test cancellation and time limits.
 
     Attributes:
@@ -127,9 +125,7 @@ class HangingEmbedder(HashEmbedder):
 
     def __init__(self, dimensions: int = 64) -> None:
         super().__init__(dimensions)
-        self.started = asyncio.Event()
-        self.release = asyncio.Event()
-        self.cancelled = 0
+        Gate.__init__(self)
 
     async def embed(self, texts: Sequence[str], *, input_type: InputType = "document") -> Vectors:
         """Record the call, wait for `release`, then answer.
@@ -138,10 +134,5 @@ class HangingEmbedder(HashEmbedder):
             asyncio.CancelledError: The caller was cancelled; counted in `cancelled`.
         """
         vectors = await super().embed(texts, input_type=input_type)
-        self.started.set()
-        try:
-            await self.release.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
+        await self._held()
         return vectors

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -12,8 +11,8 @@ from typing import Final
 from ragstone.errors import EmbeddingError
 from ragstone.ports import InputType
 from ragstone.sparse_vector import SparseVector
-from ragstone.testing.fakes import EmbedRequest
-from ragstone.validation import require_at_least
+from ragstone.testing._faults import Gate, PlannedFailure
+from ragstone.testing.embedders import EmbedRequest
 
 __all__ = ["FailingSparseEncoder", "HangingSparseEncoder", "HashSparseEncoder"]
 
@@ -74,8 +73,9 @@ class FailingSparseEncoder(HashSparseEncoder):
 
     def __init__(self, error: Exception | None = None, *, after: int = 0, name: str = "words") -> None:
         super().__init__(name)
-        self._error = error or EmbeddingError("the sparse encoder failed, as the test told it to")
-        self._after = require_at_least("after", after, 0)
+        self._failure = PlannedFailure(
+            error or EmbeddingError("the sparse encoder failed, as the test told it to"), after
+        )
 
     async def embed_sparse(self, texts: Sequence[str], *, input_type: InputType = "document") -> list[SparseVector]:
         """Record the call; raise the error once `after` calls have succeeded.
@@ -84,12 +84,11 @@ class FailingSparseEncoder(HashSparseEncoder):
             Exception: The `error` handed to the constructor.
         """
         vectors = await super().embed_sparse(texts, input_type=input_type)
-        if self.calls > self._after:
-            raise self._error
+        self._failure.strike(self.calls)
         return vectors
 
 
-class HangingSparseEncoder(HashSparseEncoder):
+class HangingSparseEncoder(HashSparseEncoder, Gate):
     """A `HashSparseEncoder` that does not answer until `release` is set, to test cancellation and time limits.
 
     Attributes:
@@ -100,9 +99,7 @@ class HangingSparseEncoder(HashSparseEncoder):
 
     def __init__(self, name: str = "words") -> None:
         super().__init__(name)
-        self.started = asyncio.Event()
-        self.release = asyncio.Event()
-        self.cancelled = 0
+        Gate.__init__(self)
 
     async def embed_sparse(self, texts: Sequence[str], *, input_type: InputType = "document") -> list[SparseVector]:
         """Record the call, wait for `release`, then answer.
@@ -111,12 +108,7 @@ class HangingSparseEncoder(HashSparseEncoder):
             asyncio.CancelledError: The caller was cancelled; counted in `cancelled`.
         """
         vectors = await super().embed_sparse(texts, input_type=input_type)
-        self.started.set()
-        try:
-            await self.release.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
+        await self._held()
         return vectors
 
 
