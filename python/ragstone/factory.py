@@ -8,9 +8,9 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
-from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
+from ragstone.closing import Closing
 from ragstone.errors import ConfigurationError
 from ragstone.pipeline import RagPipeline
 
@@ -44,7 +44,7 @@ PipelineBuilder: TypeAlias = Callable[[SharedParts], RagPipeline]
 """Makes a pipeline of its own parts and of those that are shared."""
 
 
-class RagPipelineFactory:
+class RagPipelineFactory(Closing):
     """Holds pipelines under names.
 
     Each is built on its first `get`, once, also from several threads; a builder that fails is tried again at the next.
@@ -136,14 +136,6 @@ class RagPipelineFactory:
                 close = getattr(part, "aclose", None)
                 if close is not None:
                     stack.push_async_callback(close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def _part(self, name: str) -> Any:
         with self._lock:

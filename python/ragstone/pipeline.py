@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from ragstone.answering.engine import AnswerEngine
 from ragstone.answering.response import RagResponse, RagStreamingUpdate
 from ragstone.assembly import OpenPipeline, PipelineParts
+from ragstone.closing import Closing
 from ragstone.concurrency import offload
 from ragstone.diagnostics import TraceStore, record
 from ragstone.errors import CapabilityError, ConfigurationError
@@ -60,7 +60,7 @@ __all__ = ["RagPipeline"]
 _NO_CHAT: Final = "asking needs a chat model: give the pipeline chat=…, such as OpenAIChat(…)"
 
 
-class RagPipeline:
+class RagPipeline(Closing):
     """Documents in, the right chunks out, and answers from them.
 
     Every part can be replaced by anything that satisfies its protocol in `ragstone.ports`. Without an embedder the
@@ -307,11 +307,6 @@ class RagPipeline:
     async def __aenter__(self) -> Self:
         await self._ready()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def _answers(self) -> AnswerEngine:
         answers = (await self._ready()).answers

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
+from ragstone.closing import Closing
 from ragstone.errors import CacheError
 from ragstone.redis_client import RedisClient
 from ragstone.validation import require_in_range
@@ -17,7 +17,7 @@ __all__ = ["RedisCache"]
 _LONGEST_TIMEOUT: Final = 60.0
 
 
-class RedisCache:
+class RedisCache(Closing):
     """A `CacheBackend` in Redis, or any server that speaks its protocol.
 
     Args:
@@ -68,14 +68,6 @@ class RedisCache:
     async def aclose(self) -> None:
         """Close the connections, if they are our own; a later request opens new ones."""
         await self._client.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return f"RedisCache({self._client.place!r}, prefix={self._prefix!r})"

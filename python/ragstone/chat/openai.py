@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from ragstone.closing import Closing
 from ragstone.errors import ChatError
 from ragstone.models import ChatDelta, ChatMessage, ChatReply, TokenUsage
 from ragstone.openai_api import NOTHING, OPENAI, authorization, checked_fields, checked_model, identify
@@ -23,7 +23,7 @@ _PATH: Final = "/chat/completions"
 _OURS: Final = frozenset({"model", "messages", "temperature", "stream", "stream_options", "n"})
 
 
-class OpenAIChat:
+class OpenAIChat(Closing):
     """Asks OpenAI, or any service with the same `/chat/completions`: vLLM, Ollama, llama.cpp, LiteLLM and others.
 
     A request that meets an overloaded or failing service, no connection or a timeout is sent again after a pause that
@@ -84,14 +84,6 @@ class OpenAIChat:
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._identity!r})"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; a client that was handed in stays open."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.closing import Closing
 from ragstone.concurrency import offload
 from ragstone.encoders.checked import verify_vectors
 from ragstone.errors import ConfigurationError, EmbeddingError
@@ -37,7 +37,7 @@ class EmbeddingUsage(NamedTuple):
     tokens: int = 0
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Closing):
     """Embeds with OpenAI, or any service with the same `/embeddings`: vLLM, Ollama, TEI, llama.cpp and others.
 
     Texts go in as few requests as the limits allow, one after the other. A request that is refused for what it holds
@@ -138,14 +138,6 @@ class OpenAIEmbedder:
 
     def __repr__(self) -> str:
         return f"OpenAIEmbedder({self._identity!r})"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; a client that was handed in stays open."""

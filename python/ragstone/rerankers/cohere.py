@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
+from ragstone.closing import Closing
 from ragstone.errors import ConfigurationError, RerankError
 from ragstone.services import JsonService, ServiceError
 from ragstone.validation import require_at_least
@@ -21,7 +21,7 @@ _COHERE: Final = "https://api.cohere.com"
 _TEXTS_IN_A_REQUEST: Final = 1000
 
 
-class CohereReranker:
+class CohereReranker(Closing):
     """Reranks with Cohere (`POST /v2/rerank`), or a service with the same interface.
 
     Scores are in [0, 1]. More than 1000 texts go in several requests, one after the other. A request that meets an
@@ -83,14 +83,6 @@ class CohereReranker:
 
     def __repr__(self) -> str:
         return f"CohereReranker({self._identity!r})"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; a client that was handed in stays open."""

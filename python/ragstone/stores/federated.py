@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Final, Self, TypeAlias, cast
 
+from ragstone.closing import Closing
 from ragstone.concurrency import together
 from ragstone.engine.rank import rrf
 from ragstone.errors import ConfigurationError, InvalidInputError, StoreError
@@ -33,7 +33,7 @@ _SOURCE: Final = "source.store"
 _Search: TypeAlias = Callable[[VectorStore], Awaitable[list[SearchResult]]]
 
 
-class FederatedVectorStore:
+class FederatedVectorStore(Closing):
     """Searches several stores at the same time and fuses their pages by reciprocal ranks.
 
     Each store is asked for `top_k` chunks and applies `min_score` to its own scores; the fused scores are sums of
@@ -134,14 +134,6 @@ class FederatedVectorStore:
         for outcome in await asyncio.gather(*closes, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def _fused(self, options: SearchOptions, search: _Search) -> list[SearchResult]:
         """Ask each store for its page, fuse them and cut."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Final, Self, cast
 
 from ragstone.circuit import Circuit
+from ragstone.closing import Closing
 from ragstone.errors import ConfigurationError
 from ragstone.extras import require
 from ragstone.models import ChunkKey, EmbeddedChunk, ScoreScale, SearchOptions, SearchResult, Vector
@@ -31,7 +31,7 @@ __all__ = ["ResilientVectorStore"]
 _LONGEST_TIMEOUT: Final = 3600.0
 
 
-class ResilientVectorStore:
+class ResilientVectorStore(Closing):
     """Makes failed calls of the store inside it again, ends those that hang, and leaves a store that is down alone.
 
     It has the methods of every protocol that the store inside has, sparse and hybrid search among them, and is a
@@ -147,14 +147,6 @@ class ResilientVectorStore:
         close = getattr(self._inner, "aclose", None)
         if close is not None:
             await close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def _prepare(self) -> None:
         await self._attempts.repeated("preparing", self._initialize_timeout, self._inner.initialize)

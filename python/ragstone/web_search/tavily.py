@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ragstone.circuit import Circuit, CircuitOpenError
+from ragstone.closing import Closing
 from ragstone.errors import ConfigurationError, WebSearchError
 from ragstone.models import WebResult
 from ragstone.services import JsonService, ServiceError
@@ -22,7 +22,7 @@ _MOST_RESULTS: Final = 20
 _DEPTHS: Final = ("basic", "advanced")
 
 
-class TavilyWebSearch:
+class TavilyWebSearch(Closing):
     """Searches the web with Tavily (`POST /search`).
 
     A request that meets an overloaded or failing service is sent again after a pause that doubles each time. When
@@ -83,14 +83,6 @@ class TavilyWebSearch:
 
     def __repr__(self) -> str:
         return f"TavilyWebSearch({self.identity!r})"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; a client that was handed in stays open."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
+from ragstone.closing import Closing
 from ragstone.errors import InvalidInputError, StoreError
 from ragstone.models import EmbeddedChunk, ScoreScale, SearchOptions, SearchResult, Vector
 from ragstone.stores._columns import name_of
@@ -37,7 +37,7 @@ _DEFAULT_NEIGHBORS: Final = 50
 _PAGE: Final = 1000
 
 
-class AzureAISearchStore:
+class AzureAISearchStore(Closing):
     """A vector store in an index of Azure AI Search, with the service's own hybrid search and semantic ranking.
 
     Implements `VectorStore`, `HybridSearchable`, `NativeOnly` and `CollectionManageable`. The index is made on first
@@ -101,14 +101,6 @@ class AzureAISearchStore:
     def native_only_capability(self) -> str | None:
         """`"semantic ranking"` where it is on, since only `hybrid_search` has the query's text to rank by."""
         return "semantic ranking" if self._semantic else None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; the store cannot be used afterwards."""

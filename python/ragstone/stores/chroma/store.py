@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ragstone.closing import Closing
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError, StoreError
 from ragstone.models import ChunkKey, EmbeddedChunk, SearchOptions, SearchResult, TextChunk, Vector, Vectors
@@ -28,7 +28,7 @@ __all__ = ["ChromaStore"]
 _BATCH: Final = 1000
 
 
-class ChromaStore:
+class ChromaStore(Closing):
     """Chunks in a collection of a Chroma server, nearest first by cosine.
 
     Implements `VectorStore`, `EmbeddingReadable` and `CollectionManageable`. The collection is made on first use, of
@@ -93,14 +93,6 @@ class ChromaStore:
 
     def __repr__(self) -> str:
         return f"ChromaStore({self._name!r}, base_url='{self._scheme}://{self._service.host}')"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; a client that was handed in stays open."""

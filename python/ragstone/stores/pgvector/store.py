@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ragstone.closing import Closing
 from ragstone.concurrency import offload
 from ragstone.metadata import check_filter, metadata_to_json
 from ragstone.models import ChunkKey, EmbeddedChunk, ScoreScale, SearchOptions, SearchResult, Vector
@@ -30,7 +30,7 @@ __all__ = ["PgVectorStore"]
 _TRIALS: Final = 5
 
 
-class PgVectorStore:
+class PgVectorStore(Closing):
     """A vector store in PostgreSQL with pgvector: cosine top-k over an HNSW index, exact above 2000 dimensions.
 
     Implements `VectorStore`, `DocumentReplaceable`, `EmbeddingReadable` and `CollectionManageable`. The table is made
@@ -201,14 +201,6 @@ class PgVectorStore:
     async def aclose(self) -> None:
         """Close the connections, if they are our own; a later request opens new ones."""
         await self._connections.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._connections.place!r}, collection={self._table.name!r})"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
 from ragstone.clock import SystemClock
+from ragstone.closing import Closing
 from ragstone.concurrency import offload
 from ragstone.errors import ConfigurationError, InvalidInputError
 from ragstone.models import EmbeddedChunk, ScoreScale, SearchOptions, SearchResult, Vector
@@ -40,7 +40,7 @@ _MOST_HITS: Final = 10_000
 _NEXT_TO_NOTHING: Final = 1e-30
 
 
-class PineconeStore:
+class PineconeStore(Closing):
     """A vector store in a serverless index of Pinecone: cosine top-k, filtered before the cut.
 
     Implements `VectorStore` and `CollectionManageable`. The index is made on first use, which waits until it is ready.
@@ -135,14 +135,6 @@ class PineconeStore:
     def dimensions(self) -> int:
         """Length of the vectors."""
         return self._dimensions
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; a client that was handed in stays open."""

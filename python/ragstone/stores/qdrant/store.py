@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ragstone.closing import Closing
 from ragstone.errors import InvalidInputError
 from ragstone.models import ChunkKey, EmbeddedChunk, ScoreScale, SearchOptions, SearchResult, Vector
 from ragstone.sparse_vector import SparseVector
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["QdrantSparseStore", "QdrantStore"]
 
 
-class QdrantStore:
+class QdrantStore(Closing):
     """A vector store in a collection of Qdrant: cosine top-k, filtered before the cut.
 
     Implements `VectorStore`, `EmbeddingReadable` and `CollectionManageable`. The collection is made on first use. One
@@ -185,14 +185,6 @@ class QdrantStore:
         """Close the connections; a client that was handed in stays open."""
         await self._server.aclose()
         self._ready.reset()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def _prepare(self) -> None:
         await self.create_collection(self._collection, self._dimensions)

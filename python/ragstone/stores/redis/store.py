@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from ragstone.closing import Closing
 from ragstone.errors import CapabilityError, ConfigurationError, StoreError
 from ragstone.metadata import MetadataValue
 from ragstone.models import ChunkKey, EmbeddedChunk, SearchOptions, SearchResult, Vector, Vectors
@@ -43,7 +43,7 @@ _PAGE: Final = 1000
 _RETURNED: Final = (*CHUNK_FIELDS, DISTANCE)
 
 
-class RedisVectorStore:
+class RedisVectorStore(Closing):
     """Chunks as hashes in Redis with its search module (Redis 8, or Redis Stack), nearest first by cosine.
 
     Implements `VectorStore`, `EmbeddingReadable` and `CollectionManageable`. The index, an HNSW graph, is made on first
@@ -93,14 +93,6 @@ class RedisVectorStore:
 
     def __repr__(self) -> str:
         return f"RedisVectorStore({self._client.place!r}, {self._index.name!r}, dimensions={self._index.dimensions})"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections, if they are our own; a later call opens new ones."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+from ragstone.closing import Closing
 from ragstone.concurrency import offload
 from ragstone.errors import StoreError
 from ragstone.metadata import matches
@@ -32,7 +32,7 @@ _BYTES_OF_A_NUMBER: Final = 24
 _BYTES_OF_A_CHARACTER: Final = 6
 
 
-class WeaviateStore:
+class WeaviateStore(Closing):
     """A vector store in a class of Weaviate, with the server's own hybrid search.
 
     Implements `VectorStore`, `HybridSearchable` and `CollectionManageable`. The class is made on first use. Scores of
@@ -87,14 +87,6 @@ class WeaviateStore:
     def class_name(self) -> str:
         """The class that holds the chunks."""
         return self._name
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections; a client that was handed in stays open."""
